@@ -39,6 +39,7 @@ NAMES = (
     "hub",
     "agent",
     "upstreams",
+    "finding",
 )
 REPORT = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 README = Path(__file__).parent.parent / "README.md"

@@ -7,7 +7,6 @@ import anyio
 from benchmarks.files import plain_log
 from benchmarks.measure import Effort, engine, median, percentile, wait_prompt
 from benchmarks.report import Line, Table, ms
-from duetty.session import Session, follow
 from tests.engine import AGENT, Engine
 
 CALLS = 300
@@ -59,7 +58,7 @@ async def _under_flood(running: Engine, line: str, *, what: str, calls: int) -> 
     taken: list[float] = []
     rate = 0.0
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_subscribe, flood)
+        tasks.start_soon(_subscribe, running, flood.name)
         flood.write(line.encode() + b"\r", actor=AGENT)
         await anyio.sleep(1)
         before, begun_s = flood.journal.end, time.perf_counter()
@@ -89,8 +88,8 @@ async def _under_flood(running: Engine, line: str, *, what: str, calls: int) -> 
     ]
 
 
-async def _subscribe(session: Session) -> None:
-    with follow(session) as follower:
+async def _subscribe(running: Engine, session: str) -> None:
+    with running.dispatcher.follow(AGENT, session) as follower:
         offset = int(follower.end)
         while True:
             await follower.wait()

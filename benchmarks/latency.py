@@ -36,7 +36,7 @@ async def run(effort: Effort) -> list[Table]:
                 "own; write the line, read until its trusted done-mark.",
                 "“At the prompt”: each call begins when the prompt is ready. “Back to back”: each "
                 "begins when the one before has answered, so the shell's own prompt counts in both.",
-                "“End told after”: from the time the shell itself took (`$EPOCHREALTIME`) just before "
+                "“End known after”: from the time the shell itself took (`$EPOCHREALTIME`) just before "
                 "it printed the last line, to the answer of `run`.",
             ],
         )
@@ -119,7 +119,7 @@ async def _told_end(running: Engine, effort: Effort) -> Line:
             raise RuntimeError(f"not the answer: {answer!r}")
         late.append(told_s - float(ended))
     return Line(
-        what="`sleep 3; echo done` in bash: end told after",
+        what="`sleep 3; echo done` in bash: end known after",
         measured=ms(median(late)),
         beside=f"{ms(max(late))} at worst",
         target=f"≤ {ms(END_S)}",

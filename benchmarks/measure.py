@@ -66,7 +66,7 @@ async def engine() -> AsyncGenerator[Engine]:
 async def wait_prompt(session: Session) -> None:
     """Until the shell is ready for a line; costs no turn of the loop when it is."""
     with anyio.fail_after(READY_S):
-        while session.phase is not Phase.INPUT:
+        while session.prompt.phase is not Phase.INPUT:
             await session.pulse.wait()
 
 

@@ -118,7 +118,7 @@ async def _told(running: Engine, program: Program, rounds: int) -> Line:
         await running.call("session.wait", session="asker", state=["prompt"])
     await running.call("session.remove", session="asker", signal="KILL")
     return Line(
-        what=f"{program.what}: told after, at most",
+        what=f"{program.what}: known after, at most",
         measured=ms(max(ours)),
         beside=f"{ms(median(ours))} median, {ms(median(bare))} in the kernel",
         target=f"≤ {ms(TOLD_S)}",
@@ -166,7 +166,7 @@ async def _never(running: Engine, effort: Effort) -> Line:
                 await anyio.sleep(0.01)
         await running.call("session.remove", session=name, signal="KILL")
     return Line(
-        what="`sleep`, a pipe into `cat`, programs that compute: said to wait",
+        what="`sleep`, a pipe into `cat`, programs that compute: found waiting",
         measured=f"{wrong} times",
         beside=f"{looks} looks",
         target="never",

@@ -14,8 +14,8 @@ from benchmarks.measure import Effort, engine, median, wait_prompt
 from benchmarks.report import Line, Table, mb_s
 from benchmarks.tmux import Tmux, running_tmux
 from duetty.events import BlockFinished, Entry
-from duetty.session import Session, follow
-from tests.engine import AGENT
+from duetty.session import Session
+from tests.engine import AGENT, Engine
 
 FILE_BYTES = 100_000_000
 ROUNDS = 5
@@ -49,13 +49,21 @@ async def run(effort: Effort) -> list[Table]:
             for turn in range(rounds):
                 for kind, path in files.items():
                     effort.say(f"{kind} file, round {turn + 1} of {rounds}")
-                    await _round(rates[kind], path, session=session, bare=bare, tmux=tmux)
+                    await _round(
+                        rates[kind], path, running=running, session=session, bare=bare, tmux=tmux
+                    )
             bare.end()
     return [_table(rates, size_bytes=size_bytes, rounds=rounds)]
 
 
 async def _round(
-    rates: Rates, path: Path, *, session: Session, bare: BareShell, tmux: Tmux | None
+    rates: Rates,
+    path: Path,
+    *,
+    running: Engine,
+    session: Session,
+    bare: BareShell,
+    tmux: Tmux | None,
 ) -> None:
     size = path.stat().st_size
     path.read_bytes()  # in the page cache, for all three
@@ -63,17 +71,17 @@ async def _round(
     if received < size:
         raise RuntimeError(f"the bare PTY gave {received} bytes of {size}")
     rates.bare.append(size / taken_s)
-    rates.ours.append(size / await _flood(session, path))
+    rates.ours.append(size / await _flood(running, session, path))
     if tmux is not None:
         rates.tmux.append(size / tmux.print_file(path))
 
 
-async def _flood(session: Session, path: Path) -> float:
+async def _flood(running: Engine, session: Session, path: Path) -> float:
     """Seconds until a follower has every byte and the end of the command."""
     await wait_prompt(session)
     start = session.journal.end
     received = 0
-    with follow(session) as follower:
+    with running.dispatcher.follow(AGENT, session.name) as follower:
         started_s = time.perf_counter()
         session.write(f"cat {path}\r".encode(), actor=AGENT)
         is_done = False

@@ -157,5 +157,5 @@ def _no_hub(address: Address, token: str) -> Joining:
 
 async def wait_phase(session: Session, phase: Phase) -> None:
     with anyio.fail_after(60):
-        while session.phase is not phase:
+        while session.prompt.phase is not phase:
             await session.pulse.wait()

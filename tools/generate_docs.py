@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import architecture_map  # beside this file
+import policy_classes
 
 from duetty.blocks.tracker import _NEXT as TRANSITIONS  # pyright: ignore[reportPrivateUsage] - the diagram is drawn from the table itself
 from duetty.cli.cli_reference import page as command_line
@@ -26,6 +27,7 @@ from duetty.errors import (
     Unavailable,
 )
 from duetty.ops import OPERATIONS, Operation
+from duetty.ops.guardrail import trail_fields
 
 NOTE = "<!-- made by tools/generate_docs.py; do not edit -->\n"
 
@@ -34,7 +36,7 @@ def operations() -> str:
     lines = [
         NOTE,
         "# Operations\n",
-        "Every thing the server can do, said once in `ops/`; this page and the routes come from there.",
+        "Every thing that the server can do. This page and the routes come from one table, `ops/table.py`.",
         "Arguments come from the path, the query (`GET`, `DELETE`) or a JSON body. Every error is",
         '`{"error": {"code", "message", "hint"?, "details"?}}`; the codes are in [errors](errors.md).\n',
         "```sh\n"
@@ -124,7 +126,7 @@ def errors() -> str:
         NOTE,
         "# Error codes\n",
         "```json\n"
-        '{"error": {"code": "session_busy", "message": "somebody has begun a line at the prompt of \'s\'",\n'
+        '{"error": {"code": "session_busy", "message": "another actor has begun a line at the prompt of \'s\'",\n'
         '           "hint": "let them finish, or clear the line with the key Ctrl-U", "details": {"state": "prompt"}}}\n'
         "```\n",
         "Codes are permanent; messages are not. `hint` says what you can do next. The HTTP status tells the kind:\n",
@@ -186,7 +188,25 @@ def block_states() -> str:
     return "\n".join([*lines, "```"]) + "\n"
 
 
+def audit_fields() -> str:
+    lines = [
+        NOTE,
+        "# Fields of a call in the trail\n",
+        "Made from the tables in `ops/guardrail/trail_fields.py`. The other records: [audit.md](audit.md).\n",
+    ]
+    for title, table in (
+        ("Who called: in every record `call`, refused calls too", trail_fields.CALLER),
+        ("What was decided: in the record `call`, before anything runs", trail_fields.CALL),
+        ("How it ended: in the record `outcome`", trail_fields.OUTCOME),
+    ):
+        lines += [f"## {title}\n", "| field | means |", "|---|---|"]
+        lines += [f"| `{each.name}` | {each.meaning} |" for each in table]
+        lines.append("")
+    return "\n".join(lines)
+
+
 PAGES = {
+    "audit-fields.md": audit_fields,
     "operations.md": operations,
     "errors.md": errors,
     "settings.md": settings,
@@ -201,3 +221,5 @@ if __name__ == "__main__":
     directory = Path(sys.argv[1] if len(sys.argv) > 1 else "docs")
     for name, page in PAGES.items():
         (directory / name).write_text(page(), encoding="utf-8")
+    if (guide := directory / "policy.md").exists():
+        policy_classes.write(guide)

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import anyio
 
+from benchmarks.jobs.every import EVERY
 from benchmarks.jobs.job import Job, Spent, done
-from benchmarks.jobs.others import JOBS as OTHERS
-from benchmarks.jobs.wsh import JOBS
 from benchmarks.measure import temporary_home
 from benchmarks.sections import put
 from tests.edges.mcp.connect import connected
@@ -21,7 +20,7 @@ HEAD = """\
 ## Jobs
 
 Made by `python -m benchmarks.jobs`; do not edit. Ordinary jobs, done by a script with nothing but MCP tools, in the
-`guarded` profile, with nobody to ask. Each checks its result. Calls include opening the session; errors are answers
+`guarded` profile, with no person to ask. Each checks its result. Calls include opening the session; errors are answers
 that are errors, all of them in jobs about errors; tokens are the bytes of text that a model is given, divided by four;
 seconds are what the calls took together. Calls, errors and tokens of the first line of the protocol (2025), seconds of both.
 
@@ -31,7 +30,7 @@ seconds are what the calls took together. Calls, errors and tokens of the first 
 
 
 async def main() -> int:
-    jobs = [job for job in (*JOBS, *OTHERS) if job.missing is None]
+    jobs = [job for job in EVERY if job.missing is None]
     found: dict[str, list[Spent]] = {job.name: [] for job in jobs}
     with temporary_home() as home, running_server(home) as server:
         for way in WAYS:

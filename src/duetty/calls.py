@@ -16,7 +16,7 @@ class Effect(StrEnum):
 
 
 class Scope(StrEnum):
-    """What a credential allows. None includes another: what is not said is not allowed."""
+    """What a credential allows. None includes another: what a credential does not name is refused."""
 
     READ = "read"
     INPUT = "input"
@@ -85,13 +85,21 @@ class Actor:
     """The other machine that it calls from; empty for this one. It is no part of who it is."""
 
     client: str | None = field(default=None, compare=False)
-    """What its program calls itself: for people to read, since nobody vouches for it, and no part
+    """What its program calls itself: for people to read. It is not verified, and no part
     of who it is."""
+
+    connection: str | None = field(default=None, compare=False)
+    """Which of its hosts calls, where that is known. It is no part of who it is."""
 
     @property
     def identity(self) -> str:
         """What it owns is known by this: two tokens of one name are two actors."""
         return f"token:{self.token}" if self.token is not None else f"{self.kind}:{self.name}"
+
+    @property
+    def caller(self) -> str:
+        """What it typed, saw last and waits for is known by this: two hosts of one user are two callers."""
+        return self.identity if self.connection is None else f"{self.identity}\t{self.connection}"
 
 
 INSIDE = Actor(kind="agent", name="inside")
@@ -110,7 +118,7 @@ class Call:
     """The vocabulary it came in; empty for our own."""
 
     mode: Literal["interactive", "headless"] = "interactive"
-    """Headless: nobody sees it run, so only what is proven does."""
+    """Headless: no person watches, so only proven commands run."""
 
     command_id: str = ""
     """The caller's own name for it: a node does what has the same one once."""

@@ -24,7 +24,7 @@ class SystemClock:
 class SteadyClock:
     """Wall time as it was at first, and since then as much more as really passed.
 
-    For recordings: somebody who sets the clock makes no pause in them, and no step back.
+    For recordings: setting the system's clock makes no pause in them, and no step back.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -41,7 +41,7 @@ class SteadyClock:
 class ForwardClock(SteadyClock):
     """Wall time that is never less than what really passed since it was made.
 
-    For what expires: a clock that is set back gives nobody more time, one that is set forward ends
+    For what expires: a clock that is set back extends nothing, one that is set forward ends
     it sooner.
     """
 

@@ -1,6 +1,6 @@
 """Settings and places: where each value came from, and one clear error when it is bad.
 
-A setting is said once, in `Settings`: its name, type, default and meaning. The file
+A setting is defined once, in `Settings`: its name, type, default and meaning. The file
 `config.toml`, the environment (`DUETTY_SECTION_NAME`) and flags only fill it in.
 """
 
@@ -59,7 +59,7 @@ class Settings:
         high=1_000_000,
     )
     server_ping_s: int = _setting(
-        30,
+        20,
         "seconds between two pings of a WebSocket; who does not answer is dropped",
         low=1,
         high=3600,
@@ -144,7 +144,7 @@ class Settings:
     )
     approval_ask: str = _setting(
         "present",
-        "when to ask: present (somebody looks at a session), always (wait for anybody) or never",
+        "when to ask: present (a person views a session), always (wait for a person) or never",
         choices=("present", "always", "never"),
     )
     audit_reads: bool = _setting(False, "whether the audit trail has calls that only read")
@@ -224,6 +224,12 @@ class Settings:
         "tokens of one request above which earlier parts of a conversation are summed up",
         low=1_000,
         high=2**31,
+    )
+    agent_keep_session_minutes: int = _setting(
+        10,
+        "minutes after which a session that the agent opened ends, if nothing runs there and no"
+        " person looks or has typed there; 0 keeps it",
+        high=100_000,
     )
     agent_timeout_s: int = _setting(
         120, "seconds without a word from the model after which it is asked again", low=1, high=3600
@@ -374,8 +380,15 @@ def find_paths(env: Mapping[str, str], *, instance: str = "default") -> Paths:
     )
 
 
+MODEL_TO_SET = (
+    "set agent.model, for example `DUETTY_AGENT_MODEL=openai:gpt-5` with OPENAI_API_KEY in the"
+    " server's environment; or agent.base_url and agent.model for an OpenAI-compatible server"
+    " of your own"
+)
+"""What to do where the agent has no model."""
+
 STARTED_BY = "DUETTY_INSIDE"
-"""The socket of the server that started this: to that one, whoever has the variable is no person."""
+"""The socket of the server that started this: a process with the variable is no person to that server."""
 
 OWN_PLACE = ("DUETTY_HOME", "DUETTY_INSTANCE", STARTED_BY)
 """Variables that say which server is meant."""

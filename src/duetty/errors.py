@@ -19,7 +19,7 @@ from typing import ClassVar
 
 
 class DuettyError(Exception):
-    """Something the caller is told, with a permanent code."""
+    """A failure that the caller gets as an answer, with a permanent code."""
 
     code: ClassVar[str] = "internal_error"
 
@@ -95,7 +95,7 @@ class NoActiveSession(NotFound):
 
 
 class MultipleSessions(Conflict):
-    """The call names no session, and several are active: somebody has to choose."""
+    """The call names no session, and several are active: name one."""
 
     code = "multiple_sessions"
 
@@ -168,7 +168,7 @@ class SessionExited(Conflict):
 
 
 class SessionBusy(Conflict):
-    """Typing was not meant: an earlier call of the queue left a program running, or somebody has begun a line."""
+    """The prompt is not free: an earlier call left a program running, or another actor has begun a line."""
 
     code = "session_busy"
 
@@ -347,19 +347,19 @@ class NotInAltScreen(Conflict):
 
 
 class PolicyDenied(Refused):
-    """The rules forbid it, or nobody is there who could be asked; `details` says why."""
+    """The rules forbid it, or no person is present to ask; `details` says why."""
 
     code = "policy_denied"
 
 
 class ApprovalRejected(Refused):
-    """A person said no. Asking the same again will not change that."""
+    """A person declined. Asking the same again will not change that."""
 
     code = "approval_rejected"
 
 
 class ApprovalExpired(Refused):
-    """Nobody answered in time, which is a no."""
+    """No person answered in time, which counts as a no."""
 
     code = "approval_expired"
 
@@ -380,7 +380,7 @@ class ApprovalNotFound(NotFound):
 
 
 class ApprovalSettled(Conflict):
-    """Somebody else answered first, or it expired; `details` says which."""
+    """Another answer came first, or the question expired; `details` says which."""
 
     code = "approval_settled"
 
@@ -488,13 +488,13 @@ class UpstreamFault(Unavailable):
 
 
 class UpstreamTimeout(Deadline):
-    """It did not answer in time; it was told that nobody waits any more."""
+    """It did not answer in time; the server cancelled the request."""
 
     code = "upstream_timeout"
 
 
 class UpstreamMayNotAsk(Refused):
-    """Its table does not let the upstream ask for this, or a person said no."""
+    """Its table does not let the upstream ask for this, or a person declined."""
 
     code = "upstream_may_not_ask"
 
@@ -504,7 +504,7 @@ class QuestionNotFound(NotFound):
 
     def __init__(self, question: str) -> None:
         super().__init__(
-            f"no question {question!r} waits", hint="it was answered, or nobody waits for it"
+            f"no question {question!r} waits", hint="it was answered, or its caller has gone"
         )
 
 
@@ -536,7 +536,7 @@ class StateUnwritable(Unavailable):
 
 
 class TrailUnreadable(Unavailable):
-    """A file of the audit trail cannot be read, so that what would be told is not all of it."""
+    """A file of the audit trail cannot be read, so an answer would be incomplete."""
 
     code = "trail_unreadable"
 
@@ -582,7 +582,7 @@ class AgentInterrupted(Unavailable):
 
 
 class AgentLimit(Exhausted):
-    """A limit of turns, tokens, money or time was reached, and nobody said to go on."""
+    """A limit of turns, tokens, money or time was reached, and no person extended it."""
 
     code = "agent_limit"
 

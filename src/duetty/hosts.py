@@ -2,9 +2,10 @@
 
 A host is the program in which an agent runs. Its client may lend its model
 (sampling) and put a form or an address to its person (elicitation). What it can
-is what it declared; whoever asks has a bound.
+is what it declared; each caller sets a bound.
 """
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -32,7 +33,7 @@ class HostClient:
 
     @property
     def name(self) -> str:
-        """What it calls itself; nobody vouches for it."""
+        """The name it gave itself; not verified."""
         return self.actor.client or self.actor.name
 
     async def sample(self, request: Mapping[str, Any], *, within_s: float) -> dict[str, Any]:
@@ -69,6 +70,20 @@ class Hosts:
 
     def __init__(self) -> None:
         self._all: list[HostClient] = []
+        self._connections: Counter[str] = Counter()
+
+    def connect(self, connection: str) -> Callable[[], None]:
+        """This connection is there, until what this returns is called."""
+        self._connections[connection] += 1
+
+        def leave() -> None:
+            self._connections[connection] -= 1
+            self._connections += Counter()  # only those that are there
+
+        return leave
+
+    def is_connected(self, connection: str) -> bool:
+        return connection in self._connections
 
     def join(self, client: HostClient) -> Callable[[], None]:
         """From now on, until what this returns is called."""

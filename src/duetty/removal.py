@@ -1,7 +1,7 @@
 """Removing directories that programs have filled, with whatever they liked.
 
 How deep and how wide such a tree is decides neither how long the server is held up nor whether it
-goes on: the tree is moved aside, and a process of little priority, which belongs to nobody and may
+goes on: the tree is moved aside, and a process of little priority, which init adopts and which may
 outlive the server, takes it away. What it leaves is found and removed at the next start.
 """
 
@@ -45,7 +45,7 @@ def remove_trees(*trees: Path) -> None:
 
 
 def _is_gone(tree: Path) -> bool:
-    """Whether it was one of few files, or nothing at all. Below it nothing is looked at: whoever
+    """Whether it was one of few files, or nothing at all. Below it nothing is looked at: the process that
     fills it may put a link there meanwhile.
     """
     try:

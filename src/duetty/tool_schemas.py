@@ -1,4 +1,4 @@
-"""Whether a value fits a tool's schema, as far as that is said in words that cost nothing to check.
+"""Whether a value fits a tool's schema, as far as it uses keywords that cost nothing to check.
 
 A schema is an upstream's or a tool host's: one with patterns, references or many branches could keep us busy for as
 long as it likes. Those are left out, and what is left is linear in the value.
@@ -37,18 +37,20 @@ def checker_of(schema: object) -> Problem:
 
 def _surely_fits(plain: Mapping[str, Any], value: object) -> bool:
     """Of the usual words; what has others, or does not fit, is looked at with the whole language."""
-    for word, said in plain.items():
+    for word, wanted in plain.items():
         match word:
             case "type":
-                kinds = _TYPES.get(said, ()) if isinstance(said, str) else ()
+                kinds = _TYPES.get(wanted, ()) if isinstance(wanted, str) else ()
                 if cast("type", type(value)) not in kinds:  # pyright: ignore[reportUnknownArgumentType] - of whatever it holds
                     return False
             case "required" if isinstance(value, dict):
-                if any(name not in value for name in said):
+                if any(name not in value for name in wanted):
                     return False
             case "properties" if isinstance(value, dict):
                 held = cast("dict[str, object]", value)
-                if not all(_surely_fits(said[name], held[name]) for name in said if name in held):
+                if not all(
+                    _surely_fits(wanted[name], held[name]) for name in wanted if name in held
+                ):
                     return False
             case "additionalProperties" if isinstance(value, dict):
                 if not plain["properties"].keys() >= cast("dict[str, object]", value).keys():

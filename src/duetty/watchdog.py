@@ -1,6 +1,6 @@
 """Turns of the loop that were too long: counted, and logged with what ran.
 
-The loop belongs to everybody. A thread knocks ten times a second; when nobody answers for a tenth
+All sessions share the loop. A thread calls it ten times a second; when it does not answer for a tenth
 of a second, it looks what the loop's thread is doing.
 """
 
@@ -12,7 +12,7 @@ from time import monotonic
 from types import FrameType
 
 HELD_S = 0.1
-"""A turn this long is felt by whoever types."""
+"""A person who types notices a turn this long."""
 
 LOG_S = 1.0
 """Between two lines of the log; those between are counted."""

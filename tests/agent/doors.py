@@ -120,7 +120,7 @@ class PageTask(Task):
         self._page.get_by_role("button", name=name).first.click()
 
     def approve(self, covers: str = "once") -> None:
-        chat = self._page.get_by_label("What was said and done")
+        chat = self._page.get_by_label("Messages and calls")
         expect(self._shown).to_contain_text("waits for your approval")
         if covers == "once":
             chat.get_by_role("button", name="Approve once").click()
@@ -130,7 +130,7 @@ class PageTask(Task):
             chat.get_by_role("button", name=f"Approve in this {covers}").click()
 
     def decline(self) -> None:
-        chat = self._page.get_by_label("What was said and done")
+        chat = self._page.get_by_label("Messages and calls")
         chat.get_by_role("button", name="Decline").click()
 
     def stop(self, *, interrupt: bool = False) -> None:

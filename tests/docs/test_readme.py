@@ -10,7 +10,15 @@ import pytest
 from duetty.cli.main import COMMANDS, load, make_parser
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["README.md", "CONTRIBUTING.md", "docs/howto.md", "docs/sandbox.md", "docs/policy.md"]
+PAGES = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "docs/howto.md",
+    "docs/sandbox.md",
+    "docs/policy.md",
+    "docs/approvals.md",
+    "docs/shells.md",
+]
 
 
 def commands(page: str) -> list[str]:

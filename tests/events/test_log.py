@@ -91,9 +91,8 @@ async def test_output_wakes_only_those_who_can_take_it() -> None:
 
 
 async def test_whoever_taps_the_log_sees_each_event_at_once() -> None:
-    log = EventLog(FakeClock())
     seen: list[Event] = []
-    log.tap = seen.append
+    log = EventLog(FakeClock(), tap=seen.append)
 
     log.append(Bell(count=1))
 
@@ -160,7 +159,7 @@ async def test_output_that_is_taken_at_once_wakes_nobody() -> None:
         return len(told) < 2
 
     with log.subscribe() as entries:
-        entries.on_output = take
+        entries.tell_output(take)
         log.printed()
         with anyio.move_on_after(0) as first:
             await entries.wait()
@@ -181,7 +180,7 @@ async def test_output_is_not_taken_before_what_arrived_earlier() -> None:
         return True
 
     with log.subscribe() as entries, anyio.fail_after(60):
-        entries.on_output = take
+        entries.tell_output(take)
         log.append(Bell(count=1))
         log.printed()
         await entries.wait()
@@ -219,7 +218,7 @@ async def test_output_that_was_passed_on_wakes_nobody_and_the_next_is_told_again
         return True
 
     with log.subscribe() as entries:
-        entries.on_output = passes
+        entries.tell_output(passes)
         log.pass_on()
         log.printed()
         with anyio.move_on_after(0.05) as bound:
@@ -235,7 +234,7 @@ async def test_output_that_cannot_be_passed_on_wakes_whoever_waits_once_it_was_t
     log = EventLog(FakeClock())
 
     with log.subscribe() as entries, anyio.fail_after(60):
-        entries.on_output = lambda: False
+        entries.tell_output(lambda: False)
         log.pass_on()
         with anyio.move_on_after(0.05) as bound:
             await entries.wait()

@@ -10,8 +10,7 @@ import pytest
 
 from duetty.client import session_path
 from duetty.errors import WaitTimeout
-from duetty.session import follow
-from tests.engine import running_engine
+from tests.engine import AGENT, running_engine
 from tests.faults.server_facts import MIB, answers, resident_bytes, run
 from tests.server_process import ServerProcess, running_server
 
@@ -114,9 +113,9 @@ def test_marks_work_after_a_program_ended_inside_a_sequence(server: ServerProces
 async def test_a_follower_that_never_reads_holds_nobody_up_and_misses_nothing(home: Path) -> None:
     flood = "head -c 30000000 /dev/zero | tr '\\0' x; echo"
     async with running_engine(home) as engine:
-        session = await engine.open(command="bash")
+        await engine.open(command="bash")
         await engine.open("other", command="bash")
-        with anyio.fail_after(60), follow(session) as sleeping:
+        with anyio.fail_after(60), engine.dispatcher.follow(AGENT, "s") as sleeping:
             await engine.run("true")
             start = sleeping.end
             await engine.call("input.write", session="s", data=f"{flood}\r")

@@ -53,7 +53,7 @@ async def test_input_that_nobody_reads_is_refused_beyond_a_bound(engine: Engine,
     assert 512 * 1024 < written < 4 * 1024 * 1024
     assert other.output == "alive"
     assert info.state == "running"
-    assert engine.registry.find("s").pending_input_bytes <= 1024 * 1024
+    assert engine.registry.find("s").pty.pending_input_bytes <= 1024 * 1024
 
 
 @pytest.mark.parametrize("line", [COOKED, RAW], ids=["cooked", "raw"])

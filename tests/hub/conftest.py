@@ -32,7 +32,7 @@ class Servers:
                 tempfile.TemporaryDirectory(prefix="d-", dir="/tmp", ignore_cleanup_errors=True)
             )
         )
-        server = ServerProcess(home, DUETTY_POLICY_PROFILE="open", **env)
+        server = ServerProcess(home, **{"DUETTY_POLICY_PROFILE": "open", **env})
         server.start("--hostname", hostname)
         self._stack.callback(server.end)
         return server

@@ -1,5 +1,7 @@
 """The destructive scan: what it finds, through which disguises, and what it leaves alone."""
 
+import re
+
 import pytest
 
 from duetty.policy.proving.recogniser import Line, recognise
@@ -226,6 +228,23 @@ def test_every_class_has_a_reason_a_suggestion_and_examples() -> None:
         assert all((each.reason, each.instead, each.examples)), each.name
         assert not each.reason.endswith(".")
     assert len(CLASSES) == len(CATALOGUE)
+
+
+def test_what_a_refusal_names_instead_is_not_refused_itself() -> None:
+    named = [
+        (each.name, command)
+        for each in CATALOGUE
+        for command in re.findall(r"`([^`]+)`", each.instead)
+    ]
+    assert len(named) > 8
+
+    refused = [
+        (name, command)
+        for name, command in named
+        if scan_text(command, "/home/u/app", workspace="/home/u/app").findings
+    ]
+
+    assert refused == []
 
 
 def test_every_pattern_is_written_as_the_catalogue_says() -> None:

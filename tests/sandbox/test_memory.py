@@ -9,7 +9,7 @@ import pytest
 
 from duetty.client import session_path
 from duetty.errors import DuettyError
-from duetty.session.memory import memory_bytes
+from duetty.platform.memory import memory_bytes
 from tests.faults.server_facts import eventually, run
 from tests.server_process import running_server
 

@@ -47,7 +47,7 @@ def test_the_code_of_the_server_cannot_be_written(
 ) -> None:
     [packages] = (project / ".venv/lib").glob("*/site-packages")
     paths = [
-        "src/duetty/sandbox/launch.py",
+        "src/duetty/platform/sandbox_launch.py",
         "src/duetty/new.py",
         ".venv/bin/python3",
         ".venv/pyvenv.cfg",

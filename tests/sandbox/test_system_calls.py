@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from duetty.sandbox import RequestedLevel, support
-from duetty.sandbox.seccomp import (
+from duetty.platform.seccomp import (
     ATTRIBUTES,
     OF_EVERY_FILE_SYSTEM,
     REFUSED,
@@ -21,6 +20,7 @@ from duetty.sandbox.seccomp import (
     SHARED,
     numbers,
 )
+from duetty.sandbox import RequestedLevel, support
 from duetty.sandbox.wrap import LAUNCHER
 from tests.sandbox.inside import LEVELS, python_inside, run_inside, settled_sockets
 

@@ -28,13 +28,12 @@ class FakeSession:
     """What a keyboard needs of a session, with nothing behind it."""
 
     def __init__(self, *, echo: bool = True, canonical: bool = True) -> None:
-        self.log = EventLog(SystemClock())
+        self.events: list[Event] = []
+        self.log = EventLog(SystemClock(), tap=self.events.append)
         self.pulse = Pulse()
         self.elements = Elements(lambda relayout: None)
         self.got = b""
         self.echo, self.canonical = echo, canonical
-        self.events: list[Event] = []
-        self.log.tap = self.events.append
 
     def write(self, data: bytes, *, actor: Actor) -> None:
         self.got += data
@@ -58,7 +57,7 @@ async def session() -> FakeSession:
 
 @pytest.fixture
 async def keyboard(session: FakeSession) -> AsyncIterator[Keyboard]:
-    keyboard = Keyboard(session, SystemClock())
+    keyboard = Keyboard(session, SystemClock(), line_settings=session.echo_and_canonical)
     yield keyboard
     keyboard.close()
 
@@ -66,7 +65,7 @@ async def keyboard(session: FakeSession) -> AsyncIterator[Keyboard]:
 async def a_longer_lease_has_ended() -> None:
     """Returns when a keyboard that nobody renewed was released."""
     witness = FakeSession()
-    keyboard = Keyboard(witness, SystemClock())
+    keyboard = Keyboard(witness, SystemClock(), line_settings=witness.echo_and_canonical)
     keyboard.capture("nobody", lease_s=0.08)
     with anyio.fail_after(60):
         while keyboard.mode == "capture":
@@ -302,7 +301,7 @@ class FakeClock(SystemClock):
 
 async def test_a_person_who_captured_the_keyboard_keeps_it_by_typing(session: FakeSession) -> None:
     clock = FakeClock()
-    keyboard = Keyboard(session, clock)
+    keyboard = Keyboard(session, clock, line_settings=session.echo_and_canonical)
     keyboard.type(b"\x1c", actor=PERSON)
 
     clock.now_s = LEASE_S - 1

@@ -223,17 +223,17 @@ class Broken(Exception):
     """Stands for a mistake nobody thought of."""
 
 
-def told_by(session: Session) -> list[Event]:
-    """What happens in a session from now on, as whoever listens for the registry is told."""
+def told_by(engine: Engine, session: Session, monkeypatch: pytest.MonkeyPatch) -> list[Event]:
+    """What happens in a session from now on, as the registry is told."""
     told: list[Event] = []
-    inner = session.log.tap
+    real = engine.registry.happened
 
-    def tap(event: Event) -> None:
-        told.append(event)
-        if inner is not None:
-            inner(event)
+    def happened(where: Session, event: Event) -> None:
+        if where is session:
+            told.append(event)
+        real(where, event)
 
-    session.log.tap = tap
+    monkeypatch.setattr(engine.registry, "happened", happened)
     return told
 
 
@@ -257,7 +257,7 @@ async def test_output_that_a_mistake_of_ours_kept_from_the_terminal_is_told_and_
     engine: Engine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     session = await engine.open("clumsy", command="cat")
-    told = told_by(session)
+    told = told_by(engine, session, monkeypatch)
     real, failures = MarkScanner.scan, iter([Broken()])
 
     def scan(scanner: MarkScanner, data: memoryview, offset: int) -> Any:
@@ -295,7 +295,7 @@ async def test_a_mistake_of_ours_in_a_flood_is_told_and_the_flood_arrives_whole(
     at: int,
 ) -> None:
     session = await engine.open(command=f"sh -c 'read x; seq 1 {NUMBERS}'")
-    told = told_by(session)
+    told = told_by(engine, session, monkeypatch)
     break_once(monkeypatch, owner, name, at=at)
 
     await engine.call("input.write", session="s", data="\r")

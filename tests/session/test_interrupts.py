@@ -29,7 +29,7 @@ async def engine(home: Path, request: pytest.FixtureRequest) -> AsyncIterator[En
 async def begin(engine: Engine, line: str) -> None:
     session = engine.registry.find("s")
     await engine.call("input.write", session="s", data=f"{line}\r")
-    while session.phase is not Phase.RUNNING:
+    while session.prompt.phase is not Phase.RUNNING:
         await session.pulse.wait()
 
 
@@ -63,9 +63,9 @@ async def test_who_has_the_terminal_is_known_from_the_kernel(engine: Engine) -> 
     session = engine.registry.find("s")
     shell = session.profile.shell or ""
 
-    at_prompt = is_still_the_shell(session.descriptor(), shell)
+    at_prompt = is_still_the_shell(session.pty.fd, shell)
     await engine.run("sh -c 'echo up; exec sleep 1000'", until_text="up")
-    in_program = is_still_the_shell(session.descriptor(), shell)
+    in_program = is_still_the_shell(session.pty.fd, shell)
     neither = os.pipe()
 
     assert (at_prompt, in_program) == (True, False)

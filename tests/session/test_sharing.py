@@ -268,6 +268,6 @@ async def test_a_key_stops_floods_for_a_moment_and_a_line_of_a_run_does_not(
 
     await engine.run("echo one")
     by_runs = list(hushed)
-    session.write(b"x", actor=session.actor)
+    session.write(b"x", actor=session.prompt.actor)
 
     assert (by_runs, hushed) == ([], ["hush"])

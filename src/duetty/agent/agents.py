@@ -1,7 +1,7 @@
 """All conversations, and the work on them: ask the model, do what it calls, until it has answered.
 
-What is done is written down first. A call that had begun when a server ended is never made
-again: the model is told that its outcome is unknown.
+A step is on disk before it is taken. A call that had begun when a server ended is never made
+again: the model gets *outcome unknown*.
 """
 
 import logging
@@ -17,9 +17,9 @@ import anyio.to_thread
 
 from duetty.agent.conversation import Conversation
 from duetty.agent.hands import Hands, ToolCall, ToolOutcome, shortened, step_text
-from duetty.agent.history import lightened, open_calls
+from duetty.agent.history import is_heard, lightened, open_calls
 from duetty.agent.limits import Limits, raised, reached
-from duetty.agent.model import Answered, Model
+from duetty.agent.model import Answered, CheckedModel, Model
 from duetty.agent.models import key_in, model_problem, open_model, without_key
 from duetty.clock import Clock
 from duetty.config import Settings
@@ -49,7 +49,7 @@ MAX_WORKING = 16
 """Conversations at work at once."""
 
 KEPT_AT_HAND = 50
-"""Conversations that nobody works on or waits for, whole in memory; of the others, what a list tells."""
+"""Idle conversations that are kept whole in memory; of the others, what a list tells."""
 
 STOP_S = 5.0
 TITLE_CHARS = 80
@@ -78,7 +78,7 @@ class Agents:
         limits: Limits,
         context_tokens: int,
         key: str,
-        open_model: Callable[[], Model],
+        open_model: Callable[[], CheckedModel],
         problem: Callable[[], DuettyError | None],
         tasks: anyio.abc.TaskGroup,
     ) -> None:
@@ -88,11 +88,9 @@ class Agents:
         self._context_tokens = context_tokens
         self._key = key
         self._open_model = open_model
-        self.problem = problem
-        """What keeps it from a model of its own, if anything."""
-
+        self._problem = problem
         self._tasks = tasks
-        self._model: Model | None = None
+        self._model: CheckedModel | None = None
         self._live: dict[str, Conversation] = {}
         self._records: dict[str, ConversationRecord] | None = None
         self.hands: Hands | None = None
@@ -157,7 +155,7 @@ class Agents:
     async def _kept(self) -> dict[str, ConversationRecord]:
         if self._records is None:
             found = await anyio.to_thread.run_sync(self._store.conversations)
-            # Nobody works on them any more: what says so ended with its server.
+            # No task works on them: a state that says otherwise is of a server that ended.
             self._records = {
                 each.id: _interrupted(each) if each.state == "running" else each for each in found
             }
@@ -171,7 +169,7 @@ class Agents:
     # --- talking -------------------------------------------------------------------
 
     async def begin(self, text: str, **fields: Any) -> Conversation:
-        """A new conversation, with nothing said yet."""
+        """A new conversation, without messages."""
         await self._kept()
         record = ConversationRecord(
             id=f"{ID_PREFIX}{secrets.token_hex(4)}",
@@ -186,7 +184,13 @@ class Agents:
         return conversation
 
     async def send(
-        self, conversation: Conversation, text: str, *, by: str, model: Model | None = None
+        self,
+        conversation: Conversation,
+        text: str,
+        *,
+        by: str,
+        is_person: bool,
+        model: Model | None = None,
     ) -> int:
         """Say something to the agent; at its next turn, if it works already.
 
@@ -204,9 +208,10 @@ class Agents:
             pieces = await self.hands.context(conversation, text)
             if pieces:
                 conversation.append("context", pieces=[list(each) for each in pieces])
-            seq = conversation.append("message", text=text, by=by).seq
-            await self._flush()
-            if not conversation.is_working:
+            self._check_room(conversation)
+            seq = conversation.append("message", text=text, by=by, is_person=is_person).seq
+            await self._write_begun(conversation)
+            if not conversation.is_working and not is_heard(conversation.entries, seq):
                 self._start(conversation)
             return seq
 
@@ -221,42 +226,80 @@ class Agents:
             await self._model_for(conversation, model)
             if conversation.is_working:
                 raise ConversationRunning(f"{conversation.id} is at work already")
-            self._start(conversation)
+            self._check_room(conversation)
+            await self._write_begun(conversation)
+            if not conversation.is_working:
+                self._start(conversation)
 
-    async def stop(self, conversation: Conversation, *, by: str) -> bool:
-        """End the work in progress; whether there was any. What runs in a terminal goes on."""
+    async def stop(self, conversation: Conversation, *, by: str, interrupts: bool = False) -> bool:
+        """End the work in progress; whether there was any. What runs in a terminal goes on, unless
+        the caller interrupts it then.
+        """
         if conversation.scope is None:
             return False
         conversation.stopped_by = by
+        conversation.is_interrupted = interrupts
         conversation.scope.cancel()
         with conversation.in_use(), anyio.move_on_after(STOP_S):
             await conversation.over.wait()
         return True
 
-    def _start(self, conversation: Conversation) -> None:
-        if len(self.working()) >= MAX_WORKING:
+    def _check_room(self, conversation: Conversation) -> None:
+        if not conversation.is_working and len(self.working()) >= MAX_WORKING:
             raise Exhausted(f"{MAX_WORKING} conversations are at work", hint="stop one first")
+
+    async def _write_begun(self, conversation: Conversation) -> None:
+        """A server that ends from here on leaves work undone, and the next one must know that."""
+        if conversation.record.state != "running":
+            conversation.enter("running")
+        try:
+            await self._flush()
+        except StoreUnavailable as error:
+            if not conversation.is_working:
+                conversation.enter("failed", error.message, error.code)
+            raise
+
+    def _start(self, conversation: Conversation) -> None:
         conversation.scope = anyio.CancelScope()
         conversation.over = anyio.Event()
         conversation.stopped_by = None
-        conversation.enter("running")
+        if conversation.record.state != "running":
+            conversation.enter("running")
         self._tasks.start_soon(self._work, conversation)
 
-    def check_model(self, borrowed: Model | None) -> None:
+    async def problem(self) -> DuettyError | None:
+        """What keeps it from a model of its own, if anything. A keyring may take its time."""
+        if self._model is not None:
+            return None
+        return await anyio.to_thread.run_sync(self._problem)
+
+    async def check_model(self, borrowed: Model | None) -> None:
         """Raises:
         AgentNotConfigured, AgentNotInstalled: if there is no model, before anything is begun.
         """
-        if borrowed is None and (problem := self.problem()) is not None:
+        if borrowed is None and (problem := await self.problem()) is not None:
             raise problem
+
+    async def check(self) -> str | None:
+        """Whether address, key and name of the model that is set are good, as its provider says.
+
+        Raises:
+            AgentNotConfigured, AgentNotInstalled: if there is none.
+            ModelRefused, ModelUnavailable: if they are not.
+        """
+        return await (await self._own_model()).check()
+
+    async def _own_model(self) -> CheckedModel:
+        if self._model is None:
+            self._model = await anyio.to_thread.run_sync(self._open_model)
+        return self._model
 
     async def _model_for(self, conversation: Conversation, borrowed: Model | None) -> Model:
         if borrowed is not None:
             self._borrowed[conversation.id] = borrowed
         if conversation.id in self._borrowed:
             return self._borrowed[conversation.id]
-        if self._model is None:
-            self._model = await anyio.to_thread.run_sync(self._open_model)
-        return self._model
+        return await self._own_model()
 
     async def _flush(self) -> None:
         if not await anyio.to_thread.run_sync(self._store.flush):
@@ -277,7 +320,10 @@ class Agents:
                     await self._turns(conversation)
                     ended = None, None
                 except DuettyError as error:
-                    ended = error.message, error.code
+                    ended = (
+                        f"{error.message}; {error.hint}" if error.hint else error.message,
+                        error.code,
+                    )
                 except Exception:
                     log.exception("agent_failed", extra={"conversation": conversation.id})
                     ended = "a mistake of ours; the server's log has it", "internal_error"
@@ -297,10 +343,15 @@ class Agents:
             await self.hands.show_step(conversation, None)
 
     def _settle_stopped(self, conversation: Conversation) -> None:
+        self._broke_off(conversation, "stopped", "stopped in the middle of this answer")
         for call, begun in open_calls(conversation.entries):
             text = (
                 f"Stopped by {conversation.stopped_by} while this was in progress."
-                " What it started may still run: look at the terminal."
+                + (
+                    " Its program was interrupted, as by Ctrl-C."
+                    if conversation.is_interrupted
+                    else " What it started may still run: look at the terminal."
+                )
                 if begun
                 else NOT_BEGUN
             )
@@ -328,10 +379,8 @@ class Agents:
             await self._flush()
             for call in answered.calls:
                 await self._do(conversation, call, clock)
-            is_unread = any(
-                each.kind == "message" and each.seq > seen for each in conversation.entries
-            )
-            if not answered.calls and not is_unread:
+            last = next(each for each in reversed(conversation.entries) if each.kind == "message")
+            if not answered.calls and is_heard(conversation.entries, last.seq):
                 return
 
     async def _asked(
@@ -345,15 +394,19 @@ class Agents:
         while True:
             instructions = await self.hands.instructions(conversation)
             tools = await self.hands.tools(conversation)
-            seen = conversation.last_seq
-            conversation.partial = ""
-            conversation.do("thinking")
+            await self._step(conversation, "thinking")
+            seen = (
+                conversation.last_seq
+            )  # nothing is waited for from here until the model has it all
             try:
                 with anyio.move_on_after(self._left_s(conversation, clock)) as bound:
                     return await model.answer(
                         instructions, conversation.entries, tools, on_text=conversation.say
                     ), seen
                 if bound.cancelled_caught:
+                    self._broke_off(
+                        conversation, AgentLimit.code, "the time set for this work is up"
+                    )
                     return None, seen
             except ContextTooLong:
                 if summed_up:
@@ -367,10 +420,14 @@ class Agents:
                     raise
                 pause_s = min(max(pauses.pop(0), wanted_s or 0.0), MAX_RETRY_S)
                 self._fault(conversation, error, pause_s)
-                conversation.do(f"waiting for the model ({error.code})")
+                await self._step(conversation, f"waiting for the model ({error.code})")
                 await anyio.sleep(pause_s)
-            finally:
-                conversation.partial = "" if conversation.is_working else conversation.partial
+
+    async def _step(self, conversation: Conversation, step: str) -> None:
+        """Name the step to clients that follow the conversation, and in its session."""
+        assert self.hands is not None
+        conversation.do(step)
+        await self.hands.show_step(conversation, step)
 
     def _fault(
         self, conversation: Conversation, error: DuettyError, again_in_s: float | None
@@ -382,13 +439,19 @@ class Agents:
             text=conversation.partial,
             again_in_s=again_in_s,
         )
+        conversation.partial = ""
+
+    def _broke_off(self, conversation: Conversation, code: str, message: str) -> None:
+        """Keep the words of an answer that will not be finished."""
+        if text := conversation.partial:
+            conversation.append("fault", code=code, message=message, text=text, again_in_s=None)
+            conversation.partial = ""
 
     async def _do(self, conversation: Conversation, call: ToolCall, clock: "_Watch") -> None:
         assert self.hands is not None
         conversation.append("call", call=call.id, tool=call.tool, arguments=call.arguments)
         await self._flush()  # from here on it may have been done
-        conversation.do(step_text(call.tool, call.arguments))
-        await self.hands.show_step(conversation, conversation.step)
+        await self._step(conversation, step_text(call.tool, call.arguments))
         outcome = ToolOutcome(
             text="The time set for this work is up. What this call started may still run.",
             ok=False,
@@ -406,13 +469,14 @@ class Agents:
 
     async def _keep_limits(self, conversation: Conversation, clock: "_Watch") -> None:
         """Raises:
-        AgentLimit: if one is reached and nobody says to go on.
+        AgentLimit: if one is reached and no person extends it.
         """
         assert self.hands is not None
         while found := reached(conversation.entries, self._limits, minutes=clock.worked_s() / 60):
-            conversation.do(f"asks whether to go on: {found.reason}")
+            await self._step(conversation, f"asks whether to go on: {found.reason}")
             clock.pause()
-            granted = await self.hands.may_go_on(conversation, found.reason)
+            question = f"the agent has used {found.reason}. Go on with {found.more} more?"
+            granted = await self.hands.may_go_on(conversation, question)
             clock.go_on()
             conversation.append("limit", what=found.what, reason=found.reason, granted=granted)
             if not granted:
@@ -433,10 +497,10 @@ class Agents:
         )
 
     async def _sum_up(self, conversation: Conversation) -> None:
-        """Have the model put what was said into few words; the entries stay as they are."""
+        """Have the model summarise the conversation; the entries stay as they are."""
         assert self.hands is not None
         model = await self._model_for(conversation, None)
-        conversation.do("summing up what was said so far")
+        await self._step(conversation, "summarising the conversation so far")
         through = conversation.last_seq
         asking = ConversationEntry(
             conversation=conversation.id,

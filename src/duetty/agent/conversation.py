@@ -28,7 +28,7 @@ class Conversation:
         self.record = record
         self.entries = list(entries)
         self.partial = ""
-        """What the model has said of an answer that is not whole yet."""
+        """The begun answer of the model."""
 
         self.step: str | None = None
         """What it does now, in words for a person."""
@@ -40,6 +40,9 @@ class Conversation:
         """Of the work in progress."""
 
         self.stopped_by: str | None = None
+        self.is_interrupted = False
+        """Whether who stopped the work also interrupts the program in its session."""
+
         self.over = anyio.Event()
         """Set when the work in progress has ended; replaced when it begins."""
 

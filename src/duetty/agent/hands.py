@@ -33,13 +33,13 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolOutcome:
-    """What became of a call, as the model is told it."""
+    """The outcome of a call, as the model gets it."""
 
     text: str
     ok: bool = True
     code: str | None = None
     details: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """For whoever looks on: session, block, exit code, a diff."""
+    """For viewers: session, block, exit code, a diff."""
 
 
 class Hands(Protocol):
@@ -48,11 +48,11 @@ class Hands(Protocol):
     async def tools(self, conversation: "Conversation") -> Sequence[Tool]: ...
 
     async def call(self, conversation: "Conversation", call: ToolCall) -> ToolOutcome:
-        """Never raises what a model could mend: it is told instead."""
+        """An error that a model could mend is returned, not raised."""
         ...
 
     async def instructions(self, conversation: "Conversation") -> str:
-        """What the model is told before everything: the same for all of a conversation."""
+        """The system prompt: the same for all of a conversation."""
         ...
 
     async def context(self, conversation: "Conversation", text: str) -> Sequence[tuple[str, str]]:
@@ -63,12 +63,16 @@ class Hands(Protocol):
         """What others did meanwhile where the agent works."""
         ...
 
-    async def may_go_on(self, conversation: "Conversation", reason: str) -> bool:
-        """Ask a person; no where nobody can be asked."""
+    async def may_go_on(self, conversation: "Conversation", question: str) -> bool:
+        """Ask a person; False where no person can be asked."""
         ...
 
     async def show_step(self, conversation: "Conversation", step: str | None) -> None:
         """Name the step where the agent works; None takes the name away."""
+        ...
+
+    async def end_resting(self, quiet_s: float) -> None:
+        """End sessions that the agent opened, where nothing has happened for so long."""
         ...
 
     def check(self, conversation: "Conversation") -> None:
@@ -90,7 +94,7 @@ def shortened(text: str, most: int = MAX_RESULT_CHARS) -> str:
 def step_text(tool: str, arguments: Mapping[str, Any] | None) -> str:
     """A call in few words."""
     given = arguments or {}
-    told = next(
+    shown = next(
         (
             str(given[name])
             for name in ("input", "text", "data", "keys", "path", "query", "content")
@@ -98,4 +102,4 @@ def step_text(tool: str, arguments: Mapping[str, Any] | None) -> str:
         ),
         "",
     )
-    return " ".join(f"{tool} {told}".split())[:120]
+    return " ".join(f"{tool} {shown}".split())[:120]

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from duetty.agent.senders import meant_messages
 from duetty.store import ConversationEntry
 
 What = Literal["turns", "tokens", "money", "minutes"]
@@ -21,7 +22,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Used:
-    """What a conversation has taken: turns and minutes since its last message, the rest in all."""
+    """What a conversation has taken: turns and minutes since the last message of whom it works for, the rest in all."""
 
     turns: int = 0
     tokens_in: int = 0
@@ -38,14 +39,17 @@ class Used:
 class Reached:
     what: What
     reason: str
+    more: str
+    """What a yes is for, besides what was used."""
 
 
 def used(entries: Sequence[ConversationEntry]) -> Used:
     turns = tokens_in = tokens_out = last_tokens = 0
     cost = last_cost = 0.0
     known = True
+    anew = meant_messages(entries)
     for entry in entries:
-        if entry.kind == "message":
+        if entry.seq in anew:
             turns = 0
         elif entry.kind in ("answer", "summary"):
             body = entry.body
@@ -68,10 +72,11 @@ def used(entries: Sequence[ConversationEntry]) -> Used:
 
 
 def raised(entries: Sequence[ConversationEntry], what: What) -> int:
-    """How often a person said to go on with as much again."""
+    """How often a person granted as much again."""
     start = 0
     if what in ("turns", "minutes"):
-        start = max((at for at, each in enumerate(entries) if each.kind == "message"), default=0)
+        anew = meant_messages(entries)
+        start = max((at for at, each in enumerate(entries) if each.seq in anew), default=0)
     return sum(
         entry.kind == "limit" and entry.body["what"] == what and entry.body["granted"]
         for entry in entries[start:]
@@ -86,24 +91,32 @@ def reached(
     tokens = now.tokens_in + now.tokens_out
     most = limits.turns * (1 + raised(entries, "turns"))
     if now.turns >= most:
-        return Reached(what="turns", reason=f"{now.turns} requests for one message; {most} are set")
+        return Reached(
+            what="turns",
+            reason=f"{now.turns} requests for one message, and the limit is {most}",
+            more=f"{limits.turns} requests",
+        )
     most = limits.tokens * (1 + raised(entries, "tokens"))
     if tokens + now.last_tokens > most:
         return Reached(
             what="tokens",
-            reason=f"{tokens} tokens used, the next request takes about {now.last_tokens};"
-            f" {most} are set",
+            reason=f"{tokens} tokens, the next request takes about {now.last_tokens};"
+            f" the limit is {most}",
+            more=f"{limits.tokens} tokens",
         )
     most_usd = limits.cost_usd * (1 + raised(entries, "money"))
     if most_usd and now.cost_usd + now.last_cost_usd > most_usd:
         return Reached(
             what="money",
-            reason=f"${now.cost_usd:.4f} spent, the next request costs about"
-            f" ${now.last_cost_usd:.4f}; ${most_usd:.2f} are set",
+            reason=f"${now.cost_usd:.4f}, the next request costs about"
+            f" ${now.last_cost_usd:.4f}; the limit is ${most_usd:.2f}",
+            more=f"${limits.cost_usd:.2f}",
         )
     most_minutes = limits.minutes * (1 + raised(entries, "minutes"))
     if minutes >= most_minutes:
         return Reached(
-            what="minutes", reason=f"{minutes:.1f} minutes of work; {most_minutes:g} are set"
+            what="minutes",
+            reason=f"{minutes:.1f} minutes of work, and the limit is {most_minutes:g}",
+            more=f"{limits.minutes:g} minutes",
         )
     return None

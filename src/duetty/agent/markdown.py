@@ -45,10 +45,11 @@ def entry_lines(entry: ConversationEntry, *, most: int | None = None) -> list[st
         case "told":
             return [f"*Duetty to the agent: {body['text']}*"]
         case "summary":
-            told = _cut(body["text"], most)
-            return ["*Earlier parts were summed up for the model:*", "", told]
+            summary = _cut(body["text"], most)
+            return ["*Earlier parts were summed up for the model:*", "", summary]
         case "fault":
-            return [f"*`{body['code']}`: {body['message']}*"]
+            words = [_cut(body["text"], most), ""] if body["text"] else []
+            return [*words, f"*`{body['code']}`: {body['message']}*"]
         case "limit":
             answer = "went on" if body["granted"] else "stopped"
             return [f"*Limit of {body['what']} reached ({body['reason']}): {answer}*"]

@@ -12,14 +12,14 @@ WHAT_TO_INSTALL = "pip install 'duetty[agent]', then start the server again"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """What the model said, whole."""
+    """The model's whole answer."""
 
     text: str
     calls: tuple[ToolCall, ...] = ()
     tokens_in: int = 0
     tokens_out: int = 0
     cost_usd: float | None = None
-    """None: nobody knows its price."""
+    """None: its price is unknown."""
 
     model: str = ""
     raw: str | None = None
@@ -45,6 +45,19 @@ class Model(Protocol):
             ModelUnavailable: if it did not answer, or only in part.
             ModelRefused: if it takes no such request.
             ContextTooLong: if that was too much for it.
+        """
+        ...
+
+
+class CheckedModel(Model, Protocol):
+    async def check(self) -> str | None:
+        """Have its provider say whether address, key and name are good, at no cost: what was found.
+
+        None: the provider cannot be asked so.
+
+        Raises:
+            ModelUnavailable: if nothing answers there.
+            ModelRefused: if the key is wrong, or there is no such model.
         """
         ...
 

@@ -1,7 +1,7 @@
 """Approvals: a question put to a person, and its answer.
 
-Knows nothing of policy or operations: it is told what is asked about, asks
-whoever is there, and ends each question exactly once.
+Knows nothing of policy or operations: callers hand in questions; it asks
+the people who are connected, and ends each question exactly once.
 """
 
 from duetty.approvals.desk import MAX_PENDING, ApprovalEntry, Approvals, Granted

@@ -11,7 +11,7 @@ from duetty.calls import Actor
 from duetty.clock import Clock
 
 RETURN_S = 3.0
-"""For so long, whoever has left may be a page that is being loaded again. Nobody waits longer to be refused."""
+"""A page that reloads comes back within this time. No call waits longer for it to be refused."""
 
 
 class Attendance:
@@ -27,7 +27,7 @@ class Attendance:
 
     @contextmanager
     def attending(self, actor: Actor, *, session_id: str | None = None) -> Generator[None]:
-        """While inside, this actor, if it may answer, counts as somebody who can be asked.
+        """While inside, this actor, if it may answer, counts as present.
 
         `session_id`: it sees this one only, as an attached terminal does; a page or a list
         of sessions shows them all.
@@ -60,7 +60,7 @@ class Attendance:
         session: str | None = None,
         session_id: str | None = None,
     ) -> bool:
-        """Whether somebody is there for a question about this session, or about none."""
+        """Whether a person is present for a question about this session, or about none."""
         if self._ask == "never":
             return False
         if self._ask == "always" or host is not None:
@@ -69,7 +69,7 @@ class Attendance:
         return any(may_see(each, session=session, session_id=session_id) for each, _ in there)
 
     async def comes_back(self, *, session: str | None = None) -> bool:
-        """Whether somebody who left a moment ago is there again: a page leaves when it is loaded anew."""
+        """Whether a person who left a moment ago is back: a page that reloads leaves first."""
         if self._ask != "present" or self._left_s is None:
             return False
         with anyio.move_on_after(self._left_s + RETURN_S - self._clock.monotonic_s()):

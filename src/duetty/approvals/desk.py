@@ -99,7 +99,7 @@ class _Waiting:
     until_s: float
     settled: anyio.Event
     asked: bool = True
-    """Somebody's call waits for it; False for one that came over from an earlier server."""
+    """A call waits for it; False for one that came over from an earlier server."""
 
     is_announced: bool = True
     """People can see it: it is kept, and outlives the server."""
@@ -109,7 +109,7 @@ class _Waiting:
     """As the waiting call asked it; None while no call waits."""
 
     shown_edits: set[tuple[str, Edited]] = field(default_factory=set[tuple[str, Edited]])
-    """Changed lines, and what was said of each: only that can be confirmed."""
+    """Changed lines with the warning shown for each: only a line that was shown can be confirmed."""
 
 
 class QuestionContext(Protocol):
@@ -220,14 +220,14 @@ class Approvals:
             self.standing.end_sessions(self._context.has_ended)
 
     def _look_again(self, waiting: _Waiting) -> None:
-        """Nobody is asked about what would be refused anyway: rules may have changed since."""
+        """Ends a question whose call would be refused now: rules may have changed since."""
         question = waiting.question
         if question is None or question.judge is None or question.command_line is None:
             return
         try:
             denied = question.judge(question.command_line).denied
         except DuettyError:
-            return  # its call will be told when the answer comes
+            return  # its call gets the refusal with the answer
         if denied is not None:
             self._end(waiting.record.id, "withdrawn", by="rules", via=BY_POLICY, note=denied)
 
@@ -272,8 +272,8 @@ class Approvals:
         """Ask, and wait for the answer; no longer than `patience_s`, if the caller has a bound.
 
         Raises:
-            ApprovalRejected: a person said no.
-            ApprovalExpired: nobody answered in time.
+            ApprovalRejected: a person declined.
+            ApprovalExpired: no answer came in time.
             ApprovalUnanswered: the caller's bound came first; an answer is too late then.
             SessionExited: its session ended.
             PolicyDenied: the rules changed meanwhile, and refuse it.
@@ -324,7 +324,7 @@ class Approvals:
             return
         by = Actor(kind="person", name=f"host of {record.actor_name}")
         if answer is None:
-            # Put away by the person there; with nobody else there, it is as if nobody could have been asked.
+            # The person there dismissed it. If no other person is present, the call is refused as unattended.
             if not self.attendance.can_ask(session=record.session, session_id=record.session_id):
                 self._end(record.id, "expired", by=by.name, via=AT_HOST)
             return
@@ -345,7 +345,8 @@ class Approvals:
     def _put(self, question: Question, call: str | None) -> _Waiting:
         if len(self._waiting) >= MAX_PENDING:
             raise Exhausted(
-                f"{MAX_PENDING} questions wait for a person", hint="have somebody answer them first"
+                f"{MAX_PENDING} questions wait for a person",
+                hint="ask a person to answer them first",
             )
         now_ns = self._clock.wall_ns()
         record = ApprovalRecord(
@@ -365,7 +366,7 @@ class Approvals:
             suggestion=question.suggestion,
             project=question.project,
             can_stand=question.can_stand,
-            said=question.said,
+            said=question.purpose,
             context=question.context,
             asked_at_ns=now_ns,
             expires_at_ns=now_ns + int(self._wait_s * 1e9),
@@ -389,7 +390,7 @@ class Approvals:
         return waiting
 
     async def _tell_kept(self, waiting: _Waiting) -> None:
-        """Nobody sees a question that the end of the server could take away again."""
+        """Announces a question only when it is on disk: a killed server cannot take it back."""
         await anyio.to_thread.run_sync(self._store.flush, abandon_on_cancel=True)
         waiting.is_announced = True
         if waiting.record.id in self._waiting:
@@ -412,7 +413,7 @@ class Approvals:
             ApprovalNotFound: if there is no such question.
             ApprovalSettled: if it is settled already.
             PolicyDenied: if the changed command line may not run at all; the question stays.
-            EditUnconfirmed: if it would do what nobody was asked about; the question stays.
+            EditUnconfirmed: if the changed line does more than the question named; the question stays.
             BadArguments, AnswerNotOffered: if the answer does not fit the question; it stays.
         """
         check_may_answer(by)
@@ -436,7 +437,7 @@ class Approvals:
         return settled
 
     def _settle_covered(self, by: Actor) -> None:
-        """Nobody answers twice: what waits and is covered now needs no answer of its own."""
+        """Settles the other questions that this answer covers: a person answers once."""
         for id_, waiting in list(self._waiting.items()):
             question = waiting.question
             if question is None or (standing := self.standing.covering(question)) is None:
@@ -472,7 +473,7 @@ class Approvals:
         if edited.reason is None or (answer.confirm and (line, edited) in waiting.shown_edits):
             return
         if len(waiting.shown_edits) >= MAX_SHOWN_EDITS:
-            waiting.shown_edits.clear()  # who confirms one of those is told once more
+            waiting.shown_edits.clear()  # confirming one of those shows its warning again
         waiting.shown_edits.add((line, edited))
         raise EditUnconfirmed(
             f"the changed command line does what the question did not say: {edited.reason}",
@@ -637,7 +638,7 @@ def _granted(record: ApprovalRecord) -> Granted:
         raise ApprovalExpired(
             "the person who was asked put the question away without an answer, so it was not run"
             if record.via == AT_HOST
-            else "nobody answered in time, so it was not run",
+            else "no person answered in time, so it was not run",
             hint="do not ask for the same again by yourself; tell the person that you wait",
             details=details,
         )

@@ -1,4 +1,4 @@
-"""What is asked, and what may be answered."""
+"""A question to a person, and its possible answers."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ from duetty.store import ApprovalRecord, Covers
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edited:
-    """What is to be said of a command line that a person puts in the place of the one asked for."""
+    """The warning for a command line that a person gives instead of the one asked for."""
 
     denied: str | None = None
     """Why it may not run at all."""
@@ -41,7 +41,7 @@ class Question:
     rule: str | None = None
     classes: tuple[str, ...] = ()
     suggestion: str | None = None
-    said: str | None = None
+    purpose: str | None = None
     """What for, in the asker's own words. No answer depends on it."""
 
     project: str = ""
@@ -87,7 +87,7 @@ class Answer:
     """To be run in place of the one that was asked for."""
 
     confirm: bool = False
-    """The person was told what the changed line would do, and means it."""
+    """The person saw the warning about the changed line, and confirms it."""
 
     rule: str | None = None
     """What the person was shown of what would be kept; for `always` it must be given."""
@@ -96,13 +96,13 @@ class Answer:
 
 
 UNUSABLE = "unusable answer"
-"""Noted with a no that nobody said: a form came back that was empty or held something else."""
+"""Note of an automatic no: the form came back empty or with other fields."""
 
 HostAsk = Callable[[ApprovalRecord], Awaitable[Answer | None]]
 """Puts the question to the person at the asking agent's own host; None if they gave no answer.
 
 The MCP edge hands one in with a call whose client can be asked (elicitation). It
-is cancelled when somebody else answers first.
+is cancelled when an answer comes from elsewhere.
 """
 
 

@@ -27,6 +27,9 @@ class Probe:
     by_shell: bool = False
     """That process is the session's own child."""
 
+    reader: int | None = None
+    """Its process id."""
+
     echo: bool = True
     canonical: bool = True
     """The terminal's line settings; a password is read with echo off, line by line."""
@@ -88,7 +91,7 @@ def derive_state(
             return State(word="prompt", known_by="kernel")
         return State(word="awaiting_input", known_by="kernel")
     if probe is not None and probe.canonical and not probe.echo:
-        # The kernel would not say who reads (sudo is another user's), but nobody turns
+        # The kernel hides the reader (sudo is another user's), but no program turns
         # echo off and keeps line mode for anything else.
         return State(word="awaiting_password", known_by="kernel")
     return RUNNING if phase in (Phase.RUNNING, Phase.ENTERED) else UNKNOWN

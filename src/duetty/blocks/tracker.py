@@ -9,7 +9,7 @@ sh) go from INPUT straight to DONE; their block begins at the first line end
 after the INPUT mark, which is where the terminal's echo of the line ends. A
 prompt that comes without a DONE means that the line was abandoned (Ctrl-C), was
 empty, or did not parse; what was printed in between is kept as a block only if
-the shell told an exit code.
+the shell reported an exit code.
 
 Untrusted marks are text. A trusted mark in a place the table does not know is a
 shell we did not expect, and costs a block, never a session.
@@ -47,7 +47,7 @@ _NEXT: dict[tuple[Phase, MarkKind], Phase] = {
     (Phase.INPUT, MarkKind.PROMPT): Phase.PROMPT,  # empty, abandoned or unparsable line
     (Phase.INPUT, MarkKind.OUTPUT): Phase.RUNNING,
     (Phase.INPUT, MarkKind.DONE): Phase.DONE,  # POSIX sh; or a line that did not parse
-    (Phase.PROMPT, MarkKind.DONE): Phase.DONE,  # a prompt that nobody sees: `exec 2>file` in bash
+    (Phase.PROMPT, MarkKind.DONE): Phase.DONE,  # a prompt written elsewhere: `exec 2>file` in bash
     (Phase.CONTINUATION, MarkKind.INPUT): Phase.CONTINUATION,
     (Phase.CONTINUATION, MarkKind.PROMPT): Phase.PROMPT,
     (Phase.CONTINUATION, MarkKind.OUTPUT): Phase.RUNNING,
@@ -105,7 +105,7 @@ class Progress(NamedTuple):
     """
 
     phase: Phase = Phase.SILENT
-    count: int = 0  # pyright: ignore[reportIncompatibleMethodOverride]  # nobody counts in it
+    count: int = 0  # pyright: ignore[reportIncompatibleMethodOverride]  # no caller counts in it
     """Blocks opened so far; the next one gets this number plus one."""
 
     prompts: int = 0

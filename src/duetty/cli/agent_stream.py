@@ -2,18 +2,26 @@
 
 import argparse
 import json
+import os
 import sys
 import time
+from shutil import get_terminal_size
+from textwrap import fill
 from typing import IO, Any
 from urllib.parse import quote
 
-from duetty.cli.show import harmless, json_text, visible, wants_colour
+from duetty.cli.show import GO_ON, harmless, json_text, visible, wants_colour
+from duetty.cli.word_wrap import WordWrap
 from duetty.client import Client, RemoteError
+from duetty.config import STARTED_BY
 from duetty.errors import ServerUnreachable
 
 WAIT_MS = 30_000
 RETURN_S = 60.0
 """How long a server that is gone may take to come back; what the agent did is kept meanwhile."""
+
+STOPPED = 130
+"""Exit code of one that was stopped, by Ctrl-C here or from elsewhere."""
 
 LOOK_S = 0.2
 RESULT_LINES = 6
@@ -33,13 +41,17 @@ class AgentStream:
         self._quiet: bool = getattr(arguments, "quiet", False)
         self._colour = wants_colour()
         self._shown_chars = 0
-        """Characters shown of the answer that is being said."""
+        """Characters shown of the answer that is being written."""
 
         self._state_key: str | None = None
         self._asked: str | None = None
         self._is_begun = False
+        self._follows = False
+        self._wrap: WordWrap | None = None
+        self._end_line()
 
     def run(self) -> int:
+        self._follows = True
         try:
             while True:
                 message = self._receive()
@@ -56,10 +68,10 @@ class AgentStream:
                 "stopped; what runs in its session goes on. "
                 f"Go on with: duetty agent resume {self._id}"
             )
-            return 130
+            return STOPPED
 
     def show(self, shown: dict[str, Any]) -> int:
-        """All that was said and done so far."""
+        """Every message and call so far."""
         for entry in shown["entries"]:
             if entry["kind"] == "message":
                 self._line(f"> {harmless(entry['body']['text'])}", "1")
@@ -109,6 +121,7 @@ class AgentStream:
 
     def _show(self, message: dict[str, Any]) -> None:
         self._state_key = message["info"]["state_key"]
+        is_over = message["partial_chars"] < self._shown_chars
         for entry in message["entries"]:
             self._after = entry["seq"]
             if self._is_json:
@@ -116,8 +129,10 @@ class AgentStream:
             else:
                 self._show_entry(entry["kind"], entry["body"])
             if entry["kind"] in ("answer", "fault"):
-                self._shown_chars = 0
-        if partial := message["partial"]:
+                self._shown_chars, is_over = 0, True
+        if is_over:
+            self._shown_chars = 0  # the next answer is read from its beginning
+        elif partial := message["partial"]:
             self._shown_chars = message["partial_chars"]
             if self._is_json:
                 print(
@@ -133,8 +148,11 @@ class AgentStream:
                 self._say(body["text"][self._shown_chars :])
                 self._end_line()
             case "fault":
+                self._say(body["text"][self._shown_chars :])
                 self._end_line()
                 again = body["again_in_s"]
+                if again is None and self._follows:
+                    return  # the end names it
                 more = f"; asking again in {again:g} s" if again is not None else ""
                 self._note(f"{body['message']} [{body['code']}]{more}")
             case "call":
@@ -154,19 +172,21 @@ class AgentStream:
 
     def _show_result(self, body: dict[str, Any]) -> None:
         diff = body["details"].get("diff")
-        lines = harmless(diff or body["text"]).split("\n")
+        lines = harmless(diff or body["text"]).rstrip("\n").split("\n")
         shown = lines if diff else lines[:RESULT_LINES]
         for line in shown:
             colour = "2" if body["ok"] else "31"
             if diff:
                 colour = {"+": "32", "-": "31"}.get(line[:1], "2")
-            self._line(f"  {line}", colour)
+            is_output = diff or "block" in body["details"]
+            self._line(f"  {line}" if is_output else _rows(f"  {line}", sys.stdout), colour)
         if len(lines) > len(shown):
             self._line(f"  … {len(lines) - len(shown)} more lines", "2")
 
     def _say(self, text: str) -> None:
         if text:
-            sys.stdout.write(harmless(text))
+            shown = harmless(text)
+            sys.stdout.write(self._wrap.pass_on(shown) if self._wrap else shown)
             sys.stdout.flush()
             self._is_begun = not text.endswith("\n")
 
@@ -174,6 +194,7 @@ class AgentStream:
         if self._is_begun:
             sys.stdout.write("\n")
             self._is_begun = False
+        self._wrap = WordWrap(get_terminal_size().columns) if sys.stdout.isatty() else None
 
     def _line(self, text: str, colour: str) -> None:
         if self._quiet:
@@ -183,11 +204,12 @@ class AgentStream:
 
     def _note(self, text: str) -> None:
         self._end_line() if not self._is_json else None
-        print(f"duetty: {visible(text)}", file=sys.stderr, flush=True)
+        print(_rows(f"duetty: {visible(text)}", sys.stderr), file=sys.stderr, flush=True)
 
     def _end(self, info: dict[str, Any]) -> int:
         if self._is_json:
-            print(json_text({"kind": "end", **info}), flush=True)
+            end = {name: value for name, value in info.items() if name != "state_key"}
+            print(json_text({"kind": "end", **end}), flush=True)
         else:
             self._end_line()
             self._line(f"  {_usage(info)} · {info['id']}", "2")
@@ -195,14 +217,26 @@ class AgentStream:
             self._note(f"{info['reason']} [{info['code']}]")
             self._note(f"go on with: duetty agent resume {info['id']}")
             return 1
+        if (reason := info["reason"] or "").startswith("stopped by"):
+            self._note(f"{reason}; go on with: duetty agent resume {info['id']}")
+            return STOPPED
         return 0
 
     # --- asking --------------------------------------------------------------------
 
     def _ask(self, approval: dict[str, Any]) -> None:
-        line = approval["shown"] or approval["operation"]
-        self._note(f"the agent asks for approval: {line}")
-        self._note(f"  {approval['reason']}")
+        if approval["operation"] == GO_ON:
+            self._note(approval["reason"])
+        else:
+            line = approval["shown"] or approval["operation"]
+            self._note(f"the agent asks for approval: {line}")
+            self._note(f"  {approval['reason']}")
+        if STARTED_BY in os.environ:
+            self._note(
+                "in a session an answer could be the agent's own: answer on the page, or with the"
+                " keys that your attached terminal shows"
+            )
+            return
         terminal = _terminal() if sys.stderr.isatty() and not self._is_json else None
         if terminal is None:
             self._note(f"answer with: duetty approve {approval['id'][:6]}, or decline")
@@ -211,9 +245,9 @@ class AgentStream:
         wider = next((each for each in ("conversation", "session") if each in choices), None)
         also = "/a" if wider else ""
         with terminal:
-            sys.stderr.write(
-                f"Approve? [y/N{also}]" + (f" (a: {choices[wider]['says']})" if wider else "") + " "
-            )
+            word = "Go on?" if approval["operation"] == GO_ON else "Approve?"
+            all_of_it = f"{word} [y/N{also}]" + (f" (a: {choices[wider]['says']})" if wider else "")
+            sys.stderr.write(_rows(all_of_it, sys.stderr) + " ")
             sys.stderr.flush()
             answer = terminal.readline().strip().lower()
         path = f"/approvals/{quote(approval['id'])}"
@@ -225,7 +259,15 @@ class AgentStream:
             else:
                 self._client.post(f"{path}/decline", {"via": "cli"})
         except RemoteError as error:
-            self._note(f"{error.message} [{error.code}]")  # somebody else was quicker
+            self._note(f"{error.message} [{error.code}]")  # another answer came first
+
+
+def _rows(text: str, where: IO[str]) -> str:
+    """In rows of a terminal that end between words; as it is where there is none."""
+    if not where.isatty():
+        return text
+    cols = max(get_terminal_size().columns, 20)
+    return fill(text, cols, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def _terminal() -> IO[str] | None:

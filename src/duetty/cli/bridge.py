@@ -69,7 +69,7 @@ class Bridge:
         self._start_server = start_server
         self._stdin = stdin
         self._stdout = stdout
-        self._about = {"cwd": _cwd(), "dialect": dialect}
+        self._about = {"cwd": _cwd(), "dialect": dialect, "connection": os.urandom(8).hex()}
         if sandbox is not None:
             self._about |= {"sandbox": sandbox, "workspaces": list(workspaces)}
         self._first_answer = first_answer
@@ -119,7 +119,7 @@ class Bridge:
     # --- host → server --------------------------------------------------------
 
     def _messages_of_host(self) -> Iterator[bytes]:
-        """What the host said."""
+        """The host's messages."""
         chunk = bytes(self._room[: os.readv(self._stdin, [self._room])])
         self._has_host = bool(chunk)
         for line in self._from_host.feed(chunk or b"\n"):
@@ -163,7 +163,7 @@ class Bridge:
         self._send(line)
 
     def _remember(self, seen: MessageFacts, line: bytes) -> None:
-        """What the next server has to be told of this one's past."""
+        """Keep the messages that the next server has to get as well."""
         if seen.method == "initialize":
             self._initialize, self._initialized = line, None
             self._subscribed.clear()
@@ -185,7 +185,7 @@ class Bridge:
             except OSError:
                 self._lose_server()
             if self._server is not server:
-                return  # a request among those that wait was said to the next server
+                return  # the next server got the waiting requests
 
     def _wait_writable(self, server: socket.socket) -> None:
         poll = select.poll()
@@ -315,7 +315,7 @@ class Bridge:
             self._forward(line)
 
     def _unanswered(self) -> list[bytes]:
-        """Answer what can be answered without a server; what is left is for that."""
+        """Answer the requests that need no server; the others wait for it."""
         left: list[bytes] = []
         for line in self._messages_of_host():
             answer, seen = self._first_answer(line), look_at(line)

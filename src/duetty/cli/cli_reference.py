@@ -39,7 +39,7 @@ says what is here. Commands speak to the server of this user over its unix socke
 | 2 | the command line is wrong |
 | 3 | no server answers; `attach`: it went away and did not come back |
 | 124 | `run` and `wait`: the time was up; the command goes on |
-| 125 | `run`: Duetty itself failed, or the command waits for somebody to type |
+| 125 | `run`: Duetty itself failed, or the command waits for a person to type |
 | 128 + N | ended by signal N |
 | any | `run`: the exit code of the command |
 

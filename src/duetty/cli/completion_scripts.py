@@ -1,4 +1,4 @@
-"""Completion scripts, made from the commands' own parsers: nothing is said twice.
+"""Completion scripts, made from the commands' own parsers: each option is defined once.
 
 A script holds everything but the sessions' names and what an @ can name, which it asks for when it needs them.
 """

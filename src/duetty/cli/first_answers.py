@@ -123,5 +123,5 @@ def _is_object(value: object) -> bool:
 
 
 def _only(message: Json, names: Collection[str]) -> bool:
-    """Whether nothing but these is said, `_meta` apart."""
+    """Whether the message has no other keys, `_meta` apart."""
     return all(key in names or key == "_meta" for key in message)

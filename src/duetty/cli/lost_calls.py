@@ -1,4 +1,4 @@
-"""A tool call that its server did not live to answer, told as the tool's own contract tells it.
+"""The answer to a tool call whose server died, in the shape of the tool's own contract.
 
 A process of its own finds the words (`python -m duetty.cli.lost_calls`): it loads what a server
 loads, and the bridge would hold that memory for as long as its host lives.

@@ -80,15 +80,22 @@ WHICH_SERVER = ("-L", "--instance", "--server")
 _WITH_VALUE = ("-L", "--instance=", "--server=")
 
 EXIT_FAILED, EXIT_USAGE, EXIT_UNREACHABLE = 1, 2, 3
+USUAL_CODES = "0 done, 1 failed, 2 wrong command line, 3 no server answers"
 
 
 class _Parser(argparse.ArgumentParser):
     """Says examples after the options, and what is wrong in one line."""
 
-    def __init__(self, *, examples: Sequence[tuple[str, str]] = (), **options: Any) -> None:
+    def __init__(
+        self,
+        *,
+        examples: Sequence[tuple[str, str]] = (),
+        exit_codes: str = USUAL_CODES,
+        **options: Any,
+    ) -> None:
         super().__init__(
             formatter_class=argparse.RawDescriptionHelpFormatter,
-            epilog=_epilog(examples),
+            epilog=_epilog(examples, exit_codes),
             **options,
         )
 
@@ -187,7 +194,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _command_first(words: list[str]) -> list[str]:
-    """Which server is meant may be said before the command: `duetty -L work status`."""
+    """The option for another server may stand before the command: `duetty -L work status`."""
     end = 0
     while end < len(words):
         if words[end] in WHICH_SERVER:
@@ -207,6 +214,7 @@ def make_parser(name: str, module: CommandModule) -> argparse.ArgumentParser:
         prog=f"duetty {name}",
         description=summary[0].upper() + summary[1:] + ".",
         examples=getattr(module, "EXAMPLES", ()),
+        exit_codes=getattr(module, "EXIT_CODES", USUAL_CODES),
     )
     module.add_arguments(parser)
     return parser
@@ -220,8 +228,8 @@ def _is_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def _epilog(examples: Sequence[tuple[str, str]]) -> str:
-    codes = "exit codes: 0 done, 1 failed, 2 wrong command line, 3 no server answers (docs/cli.md)"
+def _epilog(examples: Sequence[tuple[str, str]], exit_codes: str) -> str:
+    codes = f"exit codes: {exit_codes} (docs/cli.md)"
     if not examples:
         return codes
     width = max(len(line) for line, _ in examples)
@@ -281,7 +289,7 @@ def _run(module: CommandModule, arguments: argparse.Namespace) -> int:
         return EXIT_FAILED
     except OSError as error:
         if isinstance(error, BrokenPipeError):
-            # Whoever read our output has seen enough.
+            # The reader of our output (`head`) has enough.
             sys.stderr.close()
             return 0
         print(f"duetty: {error} [internal_error]", file=sys.stderr)

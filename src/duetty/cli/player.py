@@ -37,7 +37,7 @@ class Event:
     output: bytes = b""
     size: tuple[int, int] | None = None
     marker: str = ""
-    """What was said or done beside the terminal, in one line that is harmless to print."""
+    """A message or call beside the terminal, in one line that is harmless to print."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +88,7 @@ def parse_recording(lines: Iterable[bytes], *, idle_s: float | None = None) -> R
 
 
 def _event(at_s: float, code: object, payload: str) -> Event | None:
-    """None for what nobody sees."""
+    """None for an event that shows nothing."""
     if code == "o":
         return Event(at_s, payload.encode("utf-8", "replace"))
     if code == "r" and (size := _size(payload)) is not None:
@@ -130,7 +130,7 @@ def last_screen(recording: Recording) -> list[str]:
 
 
 def markers(recording: Recording) -> list[str]:
-    """What was said and done beside the terminal, each with its time."""
+    """Messages and calls beside the terminal, each with its time."""
     return [f"{each.at_s:8.1f} s  {each.marker}" for each in recording.events if each.marker]
 
 
@@ -208,8 +208,8 @@ class Player:
         if self._next == len(self._recording.events):
             return "the end · q leaves, r plays it again"
         if self._is_paused:
-            said = f" · {self._marker}" if self._marker else ""
-            return f"paused at {self._at_s:.1f} of {self._recording.length_s:.1f} s · space goes on{said}"
+            message = f" · {self._marker}" if self._marker else ""
+            return f"paused at {self._at_s:.1f} of {self._recording.length_s:.1f} s · space goes on{message}"
         if self._marker is not None:
             return self._marker
         return (

@@ -41,7 +41,7 @@ def parts_of(line: bytes) -> list[bytes]:
     except (ValueError, RecursionError):
         return []
     parts = [json.dumps(part).encode() for part in parsed[: MAX_BATCH + 1]]
-    # A handshake stands alone: what comes with it would be said before it is over.
+    # A handshake stands alone: the server would get the others before it is over.
     is_fit = len(parts) <= MAX_BATCH and not any(
         look_at(each).method == "initialize" for each in parts
     )

@@ -25,14 +25,27 @@ def as_json(value: Any) -> None:
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
-    """The same value to whoever parses it, and nothing that a terminal would obey."""
+    """The same value to a parser, without control characters that a terminal would obey."""
     text = json.dumps(value, indent=indent, ensure_ascii=False)
     return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 _LONG = frozenset({"COMMAND", "DIRECTORY", "TAGS", "MEANING", "FROM", "VALUE", "SCOPES"})
 
+LEAST_COLS = 14
+"""What a long column keeps before a spare one goes."""
+
+GAP_COLS = 2
+
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f]|" + _OBEYED.pattern)
+
+
+GO_ON = "agent.resume"
+"""Operation of the question whether the agent may go on at a limit; its reason is a whole question."""
+
+
+def asks(operation: str) -> str:
+    return "asks whether to go on" if operation == GO_ON else f"asks for {operation}"
 
 
 def harmless(text: str) -> str:
@@ -45,25 +58,45 @@ def as_table(
     rows: Sequence[Sequence[str]],
     *,
     styles: Mapping[str, Callable[[str], str]] | None = None,
+    spare: Sequence[str] = (),
 ) -> None:
-    """`styles` says how cells of a column look, by what they say."""
+    """`styles` maps a cell's text to its look; `spare` columns go first where a terminal is narrow."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    # A pipe has no width: nothing is cut for the program that reads it.
+    console = Console(width=None if sys.stdout.isatty() else PIPE_COLS)
+    widths = {
+        column: max([len(column), *(len(visible(row[at])) for row in rows)])
+        for at, column in enumerate(columns)
+    }
+    shown = _fitting(widths, spare, console.width)
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for at, column in enumerate(columns):
+    for column in shown:
         # A narrow terminal costs the long columns their ends, not the short ones.
-        width = max([len(column), *(len(visible(row[at])) for row in rows)])
-        least = None if column in _LONG else width
+        least = None if column in _LONG else widths[column]
         table.add_column(column, overflow="ellipsis", no_wrap=True, min_width=least)
-    looks = [(styles or {}).get(column, _plain) for column in columns]
+    looks = {column: (styles or {}).get(column, _plain) for column in shown}
     for row in rows:
+        cells = dict(zip(columns, row, strict=True))
         table.add_row(
-            *(Text(visible(cell), style=look(cell)) for cell, look in zip(row, looks, strict=True))
+            *(Text(visible(cells[each]), style=looks[each](cells[each])) for each in shown)
         )
-    # A pipe has no width: nothing is cut for whatever reads it.
-    Console(width=None if sys.stdout.isatty() else PIPE_COLS).print(table)
+    console.print(table)
+
+
+def _fitting(widths: Mapping[str, int], spare: Sequence[str], room: int) -> list[str]:
+    """The columns without those that have to go, so that each other has its least width."""
+    least = {
+        name: min(width, LEAST_COLS) if name in _LONG else width for name, width in widths.items()
+    }
+    shown = list(widths)
+    for each in spare:
+        if sum(least[name] + GAP_COLS for name in shown) - GAP_COLS <= room:
+            break
+        shown.remove(each)
+    return shown
 
 
 def _plain(_cell: str) -> str:
@@ -71,7 +104,7 @@ def _plain(_cell: str) -> str:
 
 
 def state_style(state: str) -> str:
-    """How a session's state looks: what waits for somebody stands out."""
+    """How a session's state looks: one that waits for a person stands out."""
     word = state.split(" ")[0]
     return {
         "prompt": "green",

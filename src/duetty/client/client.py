@@ -8,7 +8,6 @@ import http.client
 import json
 import os
 import socket
-import struct
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -18,8 +17,7 @@ from urllib.parse import quote, urlencode
 
 from duetty.client.hub_address import HubAddress
 from duetty.errors import DuettyError, ServerUnreachable
-
-_PEER = struct.Struct("3i")
+from duetty.platform.peers import credentials_of
 
 CONNECT_S = 5.0
 """A server of the same machine accepts at once, or is stopped."""
@@ -42,15 +40,13 @@ def connect_socket(path: str) -> socket.socket:
     """A connection to a socket of ours.
 
     Raises:
-        OSError: if no server listens, or somebody else does.
+        OSError: if no server listens, or another user's does.
     """
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         connection.settimeout(CONNECT_S)
         connection.connect(path)
-        _, uid, _ = _PEER.unpack(
-            connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
-        )
+        _, uid = credentials_of(connection)
         if uid not in (os.getuid(), 0):
             # What we are about to send (an environment, say) is not for them.
             raise OSError(errno.EACCES, "the socket belongs to another user")

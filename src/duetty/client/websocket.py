@@ -101,7 +101,7 @@ class WebSocket:
                 self._send(_PONG, payload)
             elif opcode == _CLOSE:
                 if messages:
-                    # What came before the end is told first; the next read finds the end.
+                    # Messages from before the end are returned first; the next read finds the end.
                     self._frames.is_closed = True
                     return messages
                 raise ConnectionLost("the server closed the connection")

@@ -3,7 +3,7 @@
 A closed union: code that follows a session matches over `Event` and the type
 checker says which one was forgotten.
 
-An event is said once, here: `WIRE` is what names it in JSON, and its fields are the fields of that.
+An event is defined once, here: `WIRE` is what names it in JSON, and its fields are the fields of that.
 """
 
 from dataclasses import dataclass
@@ -69,7 +69,7 @@ class Degraded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewersChanged:
-    """Somebody came to look or went, or another one sets the size."""
+    """A viewer came or went, or another viewer sets the size."""
 
     WIRE: ClassVar = {"event": "viewers"}
     viewers: int

@@ -23,8 +23,8 @@ LEASED = "lease"
 """First word of the keys that end with their holder."""
 
 START_S = 2.0
-"""A request that was not begun within this is not begun any more: whoever serves it was frozen, and
-its caller will have been told so (a lease ends later than this)."""
+"""A request that was not begun within this is not begun any more: its member was frozen, and
+its caller has got an error by then (a lease ends later than this)."""
 
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 """As much as the largest answer of a node."""
@@ -37,7 +37,7 @@ class BusError(Exception):
 
 
 class NoResponder(BusError):
-    """Nobody serves the subject. The request was not run."""
+    """No member serves the subject. The request was not run."""
 
 
 class BusTimeout(BusError):
@@ -90,7 +90,7 @@ class Bus(Protocol):
         ...
 
     async def publish(self, subject: str, message: bytes) -> None:
-        """To whoever listens now; at most once, in order."""
+        """To the members that listen now; at most once, in order."""
         ...
 
     async def subscribe(self, subject: str, on_message: OnMessage) -> Subscription: ...
@@ -101,9 +101,9 @@ class Bus(Protocol):
 
     async def request(self, subject: str, message: bytes, *, within_s: float) -> bytes:
         """Raises:
-        NoResponder: at once, if nobody serves it.
+        NoResponder: at once, if no member serves it.
         BusTimeout: if no answer came in time.
-        ServingFailed: if whoever serves it failed.
+        ServingFailed: if the member that serves it failed.
         """
         ...
 

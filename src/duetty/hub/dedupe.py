@@ -45,7 +45,7 @@ class Dedupe:
     ) -> None:
         """Without a file it lasts as long as the process.
 
-        With `tasks` a command runs on when whoever asked first is cancelled.
+        With `tasks` a command runs on when its first caller is cancelled.
         """
         self._kept = kept
         self._tasks = tasks
@@ -77,7 +77,7 @@ class Dedupe:
     ) -> bytes:
         """The answer of `run`, which is called at most once for one id of one user.
 
-        What `run` raises is raised to everybody who waits, and the id may be used again: whoever
+        What `run` raises is raised to every waiter, and the id may be used again: a function that
         runs a command raises only if nothing was done, and answers otherwise.
 
         Raises:
@@ -125,7 +125,7 @@ class Dedupe:
                 " (SELECT max(number) FROM commands) - ?",
                 self._kept,
             )
-        except Exception as error:  # noqa: BLE001 - raised to everybody who waits
+        except Exception as error:  # noqa: BLE001 - raised to every waiter
             running.error = error
             self._write("DELETE FROM commands WHERE key = ?", key)
         finally:

@@ -17,7 +17,7 @@ epochs grow even when the engine forgot them.
 
 A call goes to the replica that holds the id, without the bus if that is this one. If that replica
 dies or loses the node, the same command goes to the next holder with the same id, within the
-caller's time: `held.call` may get one twice, and a node runs it once (`dedupe.py`). Whoever holds
+caller's time: `held.call` may get one twice, and a node runs it once (`dedupe.py`). The holder of
 the id joins a repetition to the call that is under way. Every error says in `details.executed`
 whether the command can have run: false or "unknown".
 """
@@ -124,7 +124,7 @@ class Command:
     command_id: str
     body: bytes
     within_s: float
-    """What is left of the caller's time."""
+    """The rest of the caller's time."""
 
     caller: str
     """One name for one caller: asked again on another way, it still waits once."""
@@ -132,7 +132,7 @@ class Command:
 
 @dataclass(slots=True)
 class _Running:
-    """A command under way here, and everybody who waits for it."""
+    """A command under way here, and all that wait for it."""
 
     digest: bytes
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
@@ -158,7 +158,7 @@ class Claim:
         return self.place.epoch
 
     async def describe(self, about: Mapping[str, Any]) -> None:
-        """Say something else of it. Without an engine it is said when that is back."""
+        """Replace its description. Without an engine it is published when the engine is back."""
         self.place = replace(self.place, about=about)
         await self._directory.described(self)
 
@@ -187,7 +187,8 @@ async def open_directory(
     """`on_change` hears of each user whose places changed."""
     async with anyio.create_task_group() as tasks:
         directory = Directory(bus, tasks, clock or SystemClock(), rejoin_s, forget_s)
-        directory.on_change = on_change or directory.on_change
+        if on_change is not None:
+            directory.listen(changed=on_change)
         await directory.start()
         try:
             yield directory
@@ -210,8 +211,8 @@ class Directory:
         self.is_draining = False
         self.bus = self._bus = bus
         self._tasks = tasks
-        self.on_change: Callable[[str | None], None] = lambda _user: None
-        self.on_replica_gone: Callable[[str], None] = lambda _replica: None
+        self._on_change: Callable[[str | None], None] = lambda _user: None
+        self._on_replica_gone: Callable[[str], None] = lambda _replica: None
         self._clock = clock
         self._rejoin_s = rejoin_s
         self._forget_s = forget_s
@@ -223,6 +224,15 @@ class Directory:
         self._found: dict[str, Place] = {}
         self._came_back_s = -SETTLE_S
         self._open: list[Subscription] = []
+
+    def listen(
+        self,
+        *,
+        changed: Callable[[str | None], None],
+        replica_gone: Callable[[str], None] = lambda _replica: None,
+    ) -> None:
+        """Call these with a user whose places changed, and with a replica that is gone."""
+        self._on_change, self._on_replica_gone = changed, replica_gone
 
     # --- start and end ------------------------------------------------------------
 
@@ -268,11 +278,11 @@ class Directory:
             self._replicas.add(replica)
         elif replica != self.replica:
             self._replicas.discard(replica)
-            self.on_replica_gone(replica)
+            self._on_replica_gone(replica)
             self._tasks.start_soon(self._forget, replica)
         for user, known in self._known.items():
             if any(place.replica == replica for place in known.places.values()):
-                self.on_change(user)
+                self._on_change(user)
         for id_ in list(self._waits):
             self._wake(id_)
 
@@ -338,7 +348,7 @@ class Directory:
         after: int = 0,
     ) -> Claim:
         """Raises:
-        SessionClaimed: if another node or user has it; which one is not said.
+        SessionClaimed: if another node or user has it; the error does not name it.
         EngineUnavailable: if that cannot be known now.
         """
         before: Place | None = None
@@ -452,7 +462,7 @@ class Directory:
                 earlier = known.places.get(place.id)
                 if earlier is None or earlier.epoch <= place.epoch:
                     known.places[place.id] = place
-            self.on_change(user)
+            self._on_change(user)
 
         return on_change
 
@@ -513,7 +523,7 @@ class Directory:
     async def call(
         self, id_: str, *, user: str | None, command_id: str, body: bytes, within_s: float
     ) -> bytes:
-        """The answer of whoever holds the id.
+        """The answer of the id's holder.
 
         Raises:
             SessionNotFound, SessionOffline, EngineUnavailable, NodeBusy, CommandExpired: not run.
@@ -547,7 +557,7 @@ class Directory:
             except _Elsewhere as error:
                 was_sent = was_sent or error.was_sent
                 if error.is_interrupted and place.replica in self._replicas:
-                    place = None  # ask again who has it; whoever runs it is not disturbed
+                    place = None  # ask again for the holder; a running command is not disturbed
                     self._found.pop(id_, None)
                     continue
             next_place: Place | None = None

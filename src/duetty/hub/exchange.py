@@ -36,7 +36,7 @@ class HttpAnswer:
         self._has_head = False
         self._is_whole = False
 
-    # --- told by the parser -----------------------------------------------------
+    # --- called by the parser -----------------------------------------------------
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
@@ -51,7 +51,7 @@ class HttpAnswer:
     def on_message_complete(self) -> None:
         self._is_whole = True
 
-    # --- for whoever asked ------------------------------------------------------
+    # --- for the requester ------------------------------------------------------
 
     async def read_head(self) -> None:
         while not self._has_head:

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import os
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -26,6 +25,7 @@ from duetty.hub.joined_node import Hello, JoinedLink
 from duetty.hub.links import DialledLink
 from duetty.hub.network import Network
 from duetty.hub.nodes import DRAINING, Identity, RemoteNode
+from duetty.private_file import write_private
 
 log = logging.getLogger("duetty.hub")
 
@@ -39,7 +39,7 @@ JOINED_EACH = 5_000
 MAX_TOKEN_CHARS = 1_000
 
 DRAIN_S = 20.0
-"""For calls that are under way when the hub is told to end."""
+"""For calls that are under way when the hub ends."""
 
 QUIET_S = 1.0
 """For a moment without a call to a machine, where another replica can take it."""
@@ -65,12 +65,12 @@ class Hub:
         """Nodes that dialled us, by their id."""
 
         self._of_user: dict[str | None, dict[str, RemoteNode]] = {}
-        self.elsewhere: Callable[[str | None], list[RemoteNode]] = lambda _user: []
-        """The user's nodes that other replicas of this hub hold."""
+        self._elsewhere: Callable[[str | None], list[RemoteNode]] = lambda _user: []
         self._changed = anyio.Event()
+        self._came = anyio.Event()
         self.is_draining = False
         self._moving: dict[str, RemoteNode] = {}
-        """Nodes that this hub sent away when it was told to end: they come back elsewhere."""
+        """Nodes that this hub sent away when it began to end: they come back elsewhere."""
         self.under_way = 0
         """Calls of this hub's own callers to machines that joined."""
 
@@ -81,10 +81,14 @@ class Hub:
         dialled = [each for each in self._nodes if each.owner == user]
         return [*dialled, *self.joined_of(user)]
 
+    def add_elsewhere(self, nodes_of: Callable[[str | None], list[RemoteNode]]) -> None:
+        """Find a user's nodes that other replicas of this hub hold by this."""
+        self._elsewhere = nodes_of
+
     def joined_of(self, user: str | None) -> list[RemoteNode]:
         """Those that dialled this hub, at whichever replica."""
         found = {each.id: each for each in self._moving.values() if each.owner == user}
-        found |= {each.id: each for each in self.elsewhere(user)}
+        found |= {each.id: each for each in self._elsewhere(user)}
         found |= self._of_user.get(user, {})
         return list(found.values())
 
@@ -93,9 +97,18 @@ class Hub:
         return next((each for each in self.joined_of(owner) if each.id == id_), None)
 
     def changed(self) -> None:
-        """A node came, here or elsewhere."""
+        """A node came or left, here or elsewhere."""
+        self._stirred()
+        self._came.set()
+        self._came = anyio.Event()
+
+    def _stirred(self) -> None:
         self._changed.set()
         self._changed = anyio.Event()
+
+    async def wait_changed(self) -> None:
+        """Until a node comes or leaves; calls that end are none of this."""
+        await self._came.wait()
 
     async def wait_again(self, node: RemoteNode) -> RemoteNode:
         """The node after it joined again, at whichever replica. The caller bounds the wait."""
@@ -106,7 +119,7 @@ class Hub:
             await self._changed.wait()
 
     def node(self, id_: str) -> RemoteNode | None:
-        """The node of this id that joined, whoever's it is."""
+        """The joined node of this id, of any user."""
         return self._joined.get(id_)
 
     @property
@@ -180,12 +193,12 @@ class Hub:
             yield
         finally:
             self.under_way -= 1
-            self.changed()
+            self._stirred()
 
     async def drain(self, *, has_others: bool) -> None:
         """Before this process ends: no machine more; calls end, or go on at another replica.
 
-        A machine is told to dial again when no call to it is under way, or after a while: what it
+        The hub asks a machine to dial again when no call to it is under way, or after a while: what it
         does then goes on, and is asked for at its new place.
         """
         self.is_draining = True
@@ -209,6 +222,7 @@ class Hub:
                 del self._of_user[node.owner]
             log.info("node_left", extra={"node": node.id, "reason": why})
         self._left(node, why)
+        self.changed()
 
     def _left(self, node: RemoteNode, why: str) -> None:
         node.is_not_well("unavailable", why)
@@ -223,7 +237,7 @@ class Hub:
         """
         address = parse_address(text)
         _check_token(token)
-        with suppress(ServerUnavailable):  # a name that nobody knows yet may be known later
+        with suppress(ServerUnavailable):  # an unknown name may be known later
             await self.network.resolved(address)
         if any(each.address == address for each in self._nodes):
             raise ServerAlreadyRegistered(str(address))
@@ -275,13 +289,8 @@ class Hub:
         kept: list[Mapping[str, object]] = [
             {"address": str(each.address), "token": each.token} for each in self._nodes
         ]
-        beside = self._file.with_suffix(".new")
         try:
-            beside.unlink(missing_ok=True)
-            descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "w", encoding="utf-8") as out:
-                json.dump({"servers": kept}, out)
-            beside.replace(self._file)
+            write_private(self._file, {"servers": kept})
         except OSError as error:
             log.warning("servers_not_saved", extra={"reason": str(error)})
 

@@ -6,7 +6,6 @@ for as long as the server runs.
 
 import json
 import logging
-import os
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -29,10 +28,11 @@ from duetty.errors import BadArguments, ServerUnavailable, StateUnwritable
 from duetty.hub.addresses import Address, parse_address
 from duetty.hub.dial import dialled
 from duetty.hub.identity import NodeKey
-from duetty.hub.joined_node import HELLO_S, unpacked
+from duetty.hub.joined_node import HELLO_S, no_common, unpacked
 from duetty.hub.network import Network
 from duetty.hub.nodes import DRAINING, REPLACED
-from duetty.hub.streams import PROTOCOL, Frame, LinkBroken, Stream, Streams
+from duetty.hub.streams import PROTOCOLS, Frame, LinkBroken, Stream, Streams, common_protocol
+from duetty.private_file import write_private
 
 log = logging.getLogger("duetty.join")
 
@@ -47,7 +47,7 @@ AWAY_S = 300.0
 """For one whose place was taken: two machines with one key do not fight for it."""
 
 ANNOUNCE_S = 0.05
-"""At most so often a changed list of sessions is told."""
+"""The shortest time between two announcements of a changed list of sessions."""
 
 Serve = Callable[["Opening"], Awaitable[None]]
 Sessions = Callable[[], Sequence[tuple[str, str]]]
@@ -158,11 +158,13 @@ class Joining:
         ServerUnavailable: if the hub does not take us.
         """
         challenge = await _received(socket)
+        if common_protocol(PROTOCOLS, challenge.get("protocols")) is None:
+            raise ServerUnavailable(no_common(challenge.get("protocols"), PROTOCOLS))
         self._changed = anyio.Event()
         hello = {
             "node": self._key.public,
             "signature": self._key.sign(str(challenge.get("challenge"))),
-            "protocols": [PROTOCOL],
+            "protocols": PROTOCOLS,
             "hostname": self._hostname,
             "version": self._version,
             "sessions": self._sessions(),
@@ -292,13 +294,8 @@ class Membership:
             self.joining.sessions_changed()
 
     def _save(self, kept: Mapping[str, object]) -> None:
-        beside = self._file.with_suffix(".new")
         try:
-            beside.unlink(missing_ok=True)
-            descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "w", encoding="utf-8") as out:
-                json.dump(kept, out)
-            beside.replace(self._file)
+            write_private(self._file, kept)
         except OSError as error:
             raise StateUnwritable(f"cannot write {self._file}: {error.strerror}") from error
 

@@ -60,7 +60,7 @@ def _make_key(path: Path) -> None:
     with os.fdopen(descriptor, "wb") as out:
         out.write(Ed25519PrivateKey.generate().private_bytes_raw())
     try:
-        os.link(beside, path)  # whoever was first made it
+        os.link(beside, path)  # the first process to link it wins
     except FileExistsError:
         pass
     finally:

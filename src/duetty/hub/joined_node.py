@@ -12,7 +12,7 @@ from typing import Any, Protocol, cast
 import anyio
 
 from duetty.clock import Clock
-from duetty.errors import ServerUnavailable
+from duetty.errors import NodeBusy, ServerUnavailable
 from duetty.hub.exchange import gathered
 from duetty.hub.identity import is_signed, new_challenge, node_id
 from duetty.hub.links import MAX_MESSAGE_BYTES, Answer, Asking, NodeSocket, SocketRefused
@@ -20,12 +20,13 @@ from duetty.hub.nodes import Closing
 from duetty.hub.streams import (
     MAX_STREAMS,
     PART_BYTES,
-    PROTOCOL,
+    PROTOCOLS,
     Frame,
     Kind,
     LinkBroken,
     Stream,
     Streams,
+    common_protocol,
 )
 from duetty.wire.json_values import has_few_values
 
@@ -79,7 +80,7 @@ async def greet(channel: Channel, *, hub: Mapping[str, object]) -> Hello:
         JoinRefused: if it does not.
     """
     challenge = new_challenge()
-    await channel.send(json.dumps({"challenge": challenge, "protocols": [PROTOCOL], "hub": hub}))
+    await channel.send(json.dumps({"challenge": challenge, "protocols": PROTOCOLS, "hub": hub}))
     message: str | bytes | None = None
     with anyio.move_on_after(HELLO_S):
         message = await channel.receive()
@@ -88,17 +89,13 @@ async def greet(channel: Channel, *, hub: Mapping[str, object]) -> Hello:
             raise ValueError("too many values")
         fields = cast("dict[str, Any]", json.loads(message or ""))
         public, signature = str(fields["node"]), str(fields["signature"])
-        protocols = [each for each in fields["protocols"] if isinstance(each, int)]
+        protocol = common_protocol(PROTOCOLS, fields["protocols"])
         hostname, version = str(fields["hostname"]), str(fields.get("version", ""))[:100]
         epoch = max(0, int(fields.get("epoch", 0)))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise JoinRefused("invalid_request", "the first message is no hello of a node") from error
-    if PROTOCOL not in protocols:
-        raise JoinRefused(
-            "protocol_unsupported",
-            f"this hub speaks version {PROTOCOL} of the protocol, the machine {protocols}; "
-            "update the older of the two",
-        )
+    if protocol is None:
+        raise JoinRefused("protocol_unsupported", no_common(PROTOCOLS, fields["protocols"]))
     if not is_signed(public, challenge, signature):
         raise JoinRefused("auth_invalid", "the signature is not of the key that was shown")
     if not _NAME.fullmatch(hostname) or hostname.lower() == "local":
@@ -107,10 +104,23 @@ async def greet(channel: Channel, *, hub: Mapping[str, object]) -> Hello:
         node_id=node_id(public),
         hostname=hostname,
         version=version,
-        protocol=PROTOCOL,
+        protocol=protocol,
         sessions=listed(fields.get("sessions")),
         epoch=epoch,
     )
+
+
+def no_common(hub: object, machine: object) -> str:
+    """Why they cannot speak, for either side's person."""
+    return (
+        f"hub and machine speak no version of the protocol in common (hub {_versions(hub)}, "
+        f"machine {_versions(machine)}); update the older of the two"
+    )
+
+
+def _versions(value: object) -> str:
+    listed = list(cast("list[object]", value)) if isinstance(value, list | tuple) else []
+    return ", ".join(str(each) for each in listed[:10] if isinstance(each, int)) or "none"
 
 
 def listed(value: object) -> tuple[tuple[str, str], ...]:
@@ -134,7 +144,7 @@ class JoinedLink:
 
     def _opened(self, head: dict[str, object], asking: Asking) -> tuple[Stream, dict[str, object]]:
         if len(self.streams) >= MAX_STREAMS:
-            raise ServerUnavailable(f"{MAX_STREAMS} calls to it are under way already")
+            raise NodeBusy("this machine", MAX_STREAMS)
         fields = {
             **head,
             "caller": asking.caller,
@@ -214,7 +224,7 @@ def unpacked(payload: bytes) -> tuple[dict[str, Any], bytes]:
 
 
 async def _head_of(stream: Stream, asking: Asking) -> Frame:
-    """The head of the answer; what the node says before it is told to the caller."""
+    """The head of the answer; messages that come before it go to the caller."""
     if asking.aside is None:
         while (frame := await stream.receive()).kind is not Kind.HEAD:
             pass

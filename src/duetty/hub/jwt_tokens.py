@@ -28,7 +28,7 @@ STALE_S = 3600.0
 """For so long the last keys count when the provider does not answer."""
 
 AGAIN_S = 10.0
-"""At most so often are keys fetched for a key that is not known: anybody can name one."""
+"""At most so often are keys fetched for a key that is not known: any client can name one."""
 
 LEEWAY_S = 30
 MAX_KEYS = 64
@@ -122,7 +122,7 @@ class JwtTokens:
             return None
         provider = self.provider
         try:
-            said: dict[str, Any] = jwt.decode(
+            claims: dict[str, Any] = jwt.decode(
                 token,
                 key.key,
                 algorithms=_algorithms(key),
@@ -133,10 +133,10 @@ class JwtTokens:
             )
         except (jwt.PyJWTError, ValueError, TypeError):
             return None
-        user = said.get(provider.user_claim)
+        user = claims.get(provider.user_claim)
         if not isinstance(user, str) or not user:
             return None
-        return Claims(user=user, scopes=_scopes(said), expires_s=float(said["exp"]) + LEEWAY_S)
+        return Claims(user=user, scopes=_scopes(claims), expires_s=float(claims["exp"]) + LEEWAY_S)
 
 
 def _split(url: str) -> tuple[str, str, str]:
@@ -179,7 +179,7 @@ def _algorithms(key: jwt.PyJWK) -> list[str]:
     return [each for each in ALGORITHMS if each.startswith(begins)]
 
 
-def _scopes(said: Mapping[str, Any]) -> frozenset[Scope]:
-    given: Any = said.get("scope", said.get("scp", ""))
+def _scopes(claims: Mapping[str, Any]) -> frozenset[Scope]:
+    given: Any = claims.get("scope", claims.get("scp", ""))
     names = cast("list[Any]", given) if isinstance(given, list) else str(given).split()
     return frozenset(scope for scope in GIVEN if scope.value in names)

@@ -1,4 +1,4 @@
-"""The way to a node: one request and its answer, or one WebSocket. Whoever dialled, both look alike."""
+"""The way to a node: one request and its answer, or one WebSocket. Both look alike, whichever side dialled."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -30,14 +30,14 @@ Aside = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any] | None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
-    """Who asks and how, as a node that joined is told. One that we dialled knows us by its token."""
+    """The caller and its scopes, sent to a joined node. One that we dialled knows us by its token."""
 
     caller: Mapping[str, object]
     command_id: str = ""
     """The node does what has the same one once."""
 
     deadline_s: float = 30.0
-    """What is left of the caller's time."""
+    """The rest of the caller's time."""
 
     dialect: str = ""
     mode: str = "interactive"
@@ -60,7 +60,7 @@ class NodeSocket(Protocol):
 
     @property
     def ended(self) -> tuple[int, str]:
-        """Code and reason, after `receive` said that it is over."""
+        """Code and reason, after `receive` returned the end."""
         ...
 
     async def send(self, message: str | bytes) -> None:

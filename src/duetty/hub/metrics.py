@@ -1,6 +1,6 @@
 """What a hub counts of itself, for Prometheus: nodes, rooms, calls, their time, refusals.
 
-Counting is a few additions; the text is made by prometheus-client when somebody asks for it.
+Counting is a few additions; prometheus-client writes the text on request.
 """
 
 from bisect import bisect_left

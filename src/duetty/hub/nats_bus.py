@@ -2,7 +2,7 @@
 
 What nats-py does that a hub cannot use, and what is done here instead:
 - It keeps what is published while there is no connection and sends it later. Requests check the
-  connection first, and whoever serves does not run a request that is older than its caller
+  connection first, and a serving member does not run a request that is older than its caller
   waits. (An age is the time since the sender's stamp, less the shortest such time seen from that
   sender: the clocks of two machines need not agree.)
 - A server that is frozen is noticed after minutes. Each member hears its own beat, every
@@ -72,7 +72,7 @@ MAX_SERVED = 1_000
 """Requests that are served at a time; more wait in the subscription, and expire there."""
 
 PART_BYTES = 512 * 1024
-"""A server takes messages of up to 1 MiB unless it was told otherwise."""
+"""A server takes messages of up to 1 MiB by default."""
 
 MARKER_S = 60.0
 """How long the engine remembers that a key was deleted, for watches that lag."""

@@ -46,7 +46,7 @@ class RemoteNode:
     """Where we dial it; None for one that dialled us."""
 
     token: str | None = None
-    """This node's own and no other's: ours is never sent to anybody."""
+    """This node's own and no other's: ours is never sent to another node."""
 
     owner: str | None = None
     """The user of this hub whose it is; None is who runs the hub."""
@@ -55,7 +55,7 @@ class RemoteNode:
     """Of a node that joined: grows with each time that it does."""
 
     sessions: dict[str, str] = field(default_factory=dict[str, str])
-    """Of a node that joined: names by id, as it told."""
+    """Of a node that joined: names by id, as it announced them."""
 
     _opened: dict[str, str] = field(default_factory=dict[str, str])
     """Those that it opened for a caller of ours and has not listed yet."""
@@ -65,10 +65,10 @@ class RemoteNode:
     """Why it is not healthy."""
 
     identity: Identity | None = None
-    """As it was last told; None until it has been reached once."""
+    """As the node last announced it; None until it has been reached once."""
 
     closing: Closing = REPLACED
-    """What it is told when its scope is cancelled."""
+    """The close message that it gets when its scope is cancelled."""
 
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     _calls: set[anyio.CancelScope] = field(default_factory=set[anyio.CancelScope])
@@ -105,13 +105,13 @@ class RemoteNode:
         return name.lower() in names
 
     def lists(self, sessions: Mapping[str, str]) -> None:
-        """Which sessions it has, as it told."""
+        """Take the sessions that it announced."""
         for id_ in sessions.keys() & self._opened.keys():
             del self._opened[id_]
         self.sessions = {**self._opened, **sessions}
 
     def has_opened(self, id_: str, name: str) -> None:
-        """It answered so: whoever was told of the session can call it at once."""
+        """Its answer named a new session: the caller can use it at once."""
         if id_ in self.sessions:
             return
         self._opened[id_] = self.sessions[id_] = name

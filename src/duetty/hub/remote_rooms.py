@@ -48,8 +48,8 @@ class RemoteRoom:
         """Raises:
         DuettyError: if its replica does not answer.
         """
-        said = self._place.about.get("said", 0)
-        fields = await self._ask(f"describe {self._place.claim} {said}", {}, DESCRIBE_S)
+        revision = self._place.about.get("revision", 0)
+        fields = await self._ask(f"describe {self._place.claim} {revision}", {}, DESCRIBE_S)
         return parse_announcement(cast("dict[str, Any]", fields))
 
     async def _ask(self, command_id: str, body: Mapping[str, Any], within_s: float) -> Any:
@@ -108,7 +108,7 @@ async def claim_room(directory: Directory, room: Room) -> Claim:
 async def announce_again(claim: Claim) -> None:
     """It announced something else: other replicas ask for it anew."""
     about = claim.place.about
-    await claim.describe({**about, "said": int(about.get("said", 0)) + 1})
+    await claim.describe({**about, "revision": int(about.get("revision", 0)) + 1})
 
 
 @asynccontextmanager

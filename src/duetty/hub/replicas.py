@@ -62,15 +62,14 @@ async def open_replicas(
         tasks = await stack.enter_async_context(anyio.create_task_group())
         replicas = Replicas(bus, directory, tasks, find=hub.node, clock=clock)
         await replicas.start()
-        hub.elsewhere = replicas.elsewhere
+        hub.add_elsewhere(replicas.elsewhere)
 
         def changed(user: str | None) -> None:
             replicas.changed(user)
             hub.changed()
-            replicas.on_change()
+            replicas.tell_changed()
 
-        directory.on_change = changed
-        directory.on_replica_gone = replicas.on_replica_gone
+        directory.listen(changed=changed, replica_gone=replicas.on_replica_gone)
         try:
             yield replicas
         finally:
@@ -108,10 +107,7 @@ class Replicas:
         self._theirs: dict[bytes, _TheirLink] = {}
         self._elsewhere: dict[str, tuple[Place, RemoteNode]] = {}
         self._lost: dict[str, float] = {}
-        self.on_change: Callable[[], None] = lambda: None
-        """Called when something joined or left another replica, or said something else of itself."""
-        self.relaying = 0
-        """Streams of other replicas to nodes of ours."""
+        self._listeners: list[Callable[[], None]] = []
 
     async def start(self) -> None:
         self._open = [
@@ -185,6 +181,14 @@ class Replicas:
         self._elsewhere[place.id] = place, node
         return node
 
+    def listen(self, changed: Callable[[], None]) -> None:
+        """Call this when something joined or left another replica, or changed its description."""
+        self._listeners.append(changed)
+
+    def tell_changed(self) -> None:
+        for listener in self._listeners:
+            listener()
+
     def changed(self, user: str | None) -> None:
         """Calls to nodes whose replica is gone end, and are made again elsewhere."""
         there = {place.id: place.claim for place in self.directory.places(user)}
@@ -204,8 +208,8 @@ class Replicas:
             self._forget(kept[1])
 
     def on_replica_gone(self, replica: str) -> None:
-        """Its callers are gone as well. What they asked for is answered to nobody, and kept by
-        the node for who asks again; WebSockets have nobody at the other end.
+        """Its callers are gone as well. Answers to their calls are dropped here, and kept by
+        the node for a repeated call; their WebSockets are closed.
         """
         for link in [each for each in self._theirs.values() if each.replica == replica]:
             for stream in list(link.sockets):
@@ -261,7 +265,7 @@ class Replicas:
         node_link = link.node.link
         assert isinstance(node_link, JoinedLink)
         head, body = unpacked(frame.payload)
-        # The node compares stamps of one clock: that of whoever sends to it.
+        # The node compares stamps of one clock: that of the sender.
         head["left_ms"] = min(int(head.get("left_ms", 0)), int(link.left_s * 1000))
         head["sent_ms"] = int(self._clock.monotonic_s() * 1000)
         self._tasks.start_soon(self._relays, link, stream, node_link, head, body, frame.end)
@@ -280,7 +284,6 @@ class Replicas:
         except ServerUnavailable:
             await stream.close()
             return
-        self.relaying += 1
         if head.get("type") == "websocket":
             link.sockets.add(stream)
         try:
@@ -307,9 +310,8 @@ class Replicas:
                             break
                 tasks.cancel_scope.cancel()
         except ServerUnavailable:
-            pass  # either side left: the other is told by `close`
+            pass  # one side left: `close` tells the other side
         finally:
-            self.relaying -= 1
             link.sockets.discard(stream)
             with anyio.move_on_after(RESET_S, shield=True), suppress(DuettyError):
                 if link.node is not None and link.node.health != "healthy":

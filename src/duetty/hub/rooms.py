@@ -1,6 +1,6 @@
 """Rooms of tool hosts: what each announced, and calls to it. docs/rooms.md is the protocol.
 
-Knows no sockets: a host's messages come in through `take`, what it is told goes out through `send`.
+Knows no sockets: a host's messages come in through `take`, messages to it go out through `send`.
 """
 
 import hmac
@@ -154,7 +154,7 @@ class Room:
         self._kept: OrderedDict[str, _Call] = OrderedDict()
         self._left: str | None = None
         self.active_s = anyio.current_time()
-        """When it was last called, or said something."""
+        """When it was last called, or sent a message."""
 
     # --- a caller's side ----------------------------------------------------------
 
@@ -172,7 +172,7 @@ class Room:
         Raises:
             ToolNotFound, BadArguments, RoomBusy, CommandIdReused: nothing was sent.
             RoomLeft, Deadline: it may have been done.
-            ToolFailed: what the host said.
+            ToolFailed: with the host's message.
         """
         tool = self._checked(tool, args)
         self.active_s = anyio.current_time()
@@ -275,7 +275,7 @@ class Room:
             self._kept.popitem(last=False)
 
     def leave(self) -> None:
-        """The host is gone: whoever waits hears it now."""
+        """The host is gone: fail every waiting call now."""
         self._left = "gone"
         for call in self._calls.values():
             call.done.set()
@@ -327,7 +327,7 @@ class Rooms:
         else:
             if len(self.of(owner)) >= ROOMS_EACH:
                 raise Exhausted(f"this user has {ROOMS_EACH} rooms", hint="leave one")
-            # One that comes back after the hub restarted has a key that nobody can check any more.
+            # One that comes back after the hub restarted has a key that this hub cannot check.
             room = Room(
                 announced.room if returns else secrets.token_hex(16),
                 announced.key if returns else secrets.token_urlsafe(32),

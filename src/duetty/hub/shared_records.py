@@ -24,7 +24,7 @@ from duetty.hub.bus import Bus, Conflict, Held, Subscription, joined
 log = logging.getLogger("duetty.hub")
 
 WRITTEN_S = 1.0
-"""How long whoever made a change waits for the engine to have it."""
+"""How long the caller of a change waits for the engine to store it."""
 
 MARK_NS = 30 * 24 * 3600 * 10**9
 """How long it is remembered that a record was removed."""
@@ -93,7 +93,7 @@ class SharedRecords:
                 await each.close()
 
     def changed(self, kind: str, id_: str, fields: Fields | None) -> None:
-        """Here it counts already; the others are told."""
+        """It counts here already; publish it to the other replicas."""
         known = self._known.get((kind, id_))
         at_ns = max(self._clock.wall_ns(), 0 if known is None else known.at_ns + 1)
         self._known[kind, id_] = _Version(at_ns, fields)
@@ -166,7 +166,7 @@ class SharedRecords:
     def _hear(self, key: str, held: Held | None) -> None:
         parsed = None if held is None else _parsed(held.value)
         if parsed is None:
-            return  # an engine without its disk is told again, and removes nothing
+            return  # an engine that lost its disk gets the record again, and removes nothing
         kind, (id_, theirs) = key.split(".")[1], parsed
         ours = self._known.get((kind, id_))
         both = theirs if ours is None else self._both(kind, theirs, ours)

@@ -8,7 +8,7 @@ sockets: whole messages go out through `send` and come in through `take`.
 import json
 import struct
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple, cast
 
@@ -16,8 +16,9 @@ import anyio
 
 from duetty.errors import ServerUnavailable
 
-PROTOCOL = 1
-"""The newest version of what crosses the link; each side says which ones it speaks."""
+PROTOCOLS = (1,)
+"""Versions of what crosses the link that this one speaks. The newest that both sides speak is used, so hub and
+nodes are updated in either order, as long as each still speaks a version of the other."""
 
 WINDOW_BYTES = 256 * 1024
 PART_BYTES = 32 * 1024
@@ -29,6 +30,12 @@ MAX_STREAMS = 512
 RESET_S = 2.0
 _HEAD = struct.Struct("!BBI")
 _MORE, _END = 1, 2
+
+
+def common_protocol(own: Sequence[int], other: object) -> int | None:
+    """The newest version that both speak."""
+    listed = cast("list[object]", other if isinstance(other, list) else [])
+    return max((each for each in own if each in listed), default=None)
 
 
 class Kind(IntEnum):
@@ -101,9 +108,12 @@ class Stream:
         self.has_sent_end = False
         self.has_got_end = False
         self.was_reset = False
-        """The other side said that it wants no more; it did not just go away."""
-        self.on_reset: Callable[[], None] | None = None
-        """Called when the other side wants no more, or is gone."""
+        """The other side refused the rest; it did not just go away."""
+        self._on_reset: Callable[[], None] | None = None
+
+    def when_reset(self, call: Callable[[], None]) -> None:
+        """Call this when the other side wants no more, or is gone."""
+        self._on_reset = call
 
     # --- sending ------------------------------------------------------------------
 
@@ -199,8 +209,8 @@ class Stream:
             self._broken = why
             self._came.set()
             self._may_send.set()
-            if self.on_reset is not None:
-                self.on_reset()
+            if self._on_reset is not None:
+                self._on_reset()
 
     async def close(self) -> None:
         """Leave; a conversation that is not over is cut off there too."""
@@ -211,7 +221,7 @@ class Stream:
 
 
 class Streams:
-    """All streams of one link. One side opens them, the other is told by `opened`."""
+    """All streams of one link. One side opens them; the other side's `opened` is called."""
 
     def __init__(self, send: Send, *, opened: Callable[[Stream, Frame], None] | None) -> None:
         self._send = send

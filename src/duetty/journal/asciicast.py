@@ -16,7 +16,7 @@ MAX_SEQUENCE_BYTES = 64 << 10
 """An escape sequence longer than this is rewritten in pieces."""
 
 _DEFAULT_COLS, _DEFAULT_ROWS = 80, 24
-"""What a recording says if nobody ever told the journal a size."""
+"""The size in a recording whose journal never got one."""
 
 _UNFINISHED = re.compile(rb"\x1b(?:\][^\x07\x1b]*\x1b?)?\Z")
 """The start of an OSC, or of what may become one, at the end of a chunk."""

@@ -3,7 +3,7 @@
 The reading thread calls `read`, and everything else is the owner's. What was read
 is in the segment's own pages at once, so a byte that was taken from the PTY is on
 record however far behind the owner is; it becomes part of the journal, with an
-offset that readers know, when the owner takes it. While an intake is open nobody
+offset that readers know, when the owner takes it. While an intake is open no other code
 else touches the segment.
 """
 

@@ -52,7 +52,7 @@ FILL_BYTES = 64 << 10
 SHORT_BYTES = 1 << 10
 """A PTY that gives less than this seldom has more, and asking would be a second call for each key's echo.
 
-If it has, the loop is told of it in its next turn.
+If it has, the loop runs a callback in its next turn.
 """
 
 FILL_NS = 2_000_000
@@ -122,7 +122,7 @@ class Tail:
     """None at the very beginning, where an empty terminal is exact."""
     cols: int | None
     rows: int | None
-    """The size at `base`; None if it was never told."""
+    """The size at `base`; None if it was never set."""
     sizes: tuple[Size, ...]
     exact: bool
     """False if something before or after is gone, so that the screen may differ."""
@@ -263,7 +263,7 @@ class Journal:
         if self._closed:
             return
         if self._intake is not None:
-            # Nobody will take what was read ahead, but it was printed: it is kept.
+            # No reader will take what was read ahead, but it was printed: it is kept.
             self._intake.close()
             self._end = self._intake.end
             self._intake = None

@@ -44,7 +44,7 @@ _COUNTS = struct.Struct("<QQ")
 """Committed length, and the offset through which a gap was counted (0: no gap)."""
 _COUNTS_AT = 32
 _CONTENT = struct.Struct("<QI")
-"""How many of the bytes a checksum is of, and that. Older servers wrote none: then nobody knows."""
+"""The checksum and how many bytes it covers. Older servers wrote none: then damage is not found."""
 _CONTENT_AT = 64
 
 CHECK_BYTES = 256 << 10

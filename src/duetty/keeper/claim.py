@@ -1,7 +1,7 @@
-"""A keeper's own place: one lock, one socket, nobody else's.
+"""A keeper's own place: one lock, one socket, shared with no other.
 
 The lock decides who is the keeper of a socket path; the socket is replaced only
-by the holder of the lock, and only when nobody answers on it.
+by the holder of the lock, and only when no process answers on it.
 """
 
 # ruff: noqa: PTH102, PTH108, PTH116, PTH120 - pathlib would cost the keeper 1 MB

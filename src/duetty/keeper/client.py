@@ -2,7 +2,7 @@
 
 Belongs to no event loop and never waits, except in `connect`, `call` and
 `start_keeper`. The owner watches `fileno()` for reading and calls
-`on_readable`; while `on_backlog` has told it that bytes wait, it watches for
+`on_readable`; while `on_backlog` has returned that bytes wait, it watches for
 writing too and calls `on_writable`.
 """
 
@@ -36,7 +36,7 @@ START_KEEPER_S = 20.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What the keeper answered; `fds` belong to whoever got it."""
+    """What the keeper answered; `fds` belong to the receiver."""
 
     fields: Message
     fds: tuple[int, ...] = ()
@@ -47,7 +47,7 @@ OnReply = Callable[[Reply | DuettyError], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exited:
-    """A session's process has ended. Both None: it ended, nobody knows how."""
+    """A session's process has ended. Both None: how it ended is unknown."""
 
     session: str
     exit_code: int | None
@@ -117,12 +117,9 @@ class KeeperClient:
         self.keeper_pid = 0
         self.sessions: tuple[KeptSession, ...] = ()
         """As of `connect`, with the statuses that no one has collected."""
-        self.on_exited: Callable[[Exited], None] = _ignore
-        self.on_lost: Callable[[KeeperUnavailable], None] = _ignore
-        """The keeper is gone. Called once, after every pending request has failed, while
-        `fileno()` is still valid: stop watching it here."""
-        self.on_backlog: Callable[[bool], None] = _ignore
-        """Whether to watch for writing."""
+        self._on_exited: Callable[[Exited], None] = _ignore
+        self._on_lost: Callable[[KeeperUnavailable], None] = _ignore
+        self._on_backlog: Callable[[bool], None] = _ignore
 
     @classmethod
     def connect(cls, path: str | Path) -> "KeeperClient":
@@ -142,6 +139,19 @@ class KeeperClient:
             client.close()
             raise
         return client
+
+    def listen(
+        self,
+        *,
+        exited: Callable[[Exited], None] = _ignore,
+        lost: Callable[[KeeperUnavailable], None] = _ignore,
+        backlog: Callable[[bool], None] = _ignore,
+    ) -> None:
+        """Call these from now on. `lost`: the keeper is gone; called once, after every pending request
+        has failed, while `fileno()` is still valid: stop watching it here. `backlog`: whether to watch
+        for writing.
+        """
+        self._on_exited, self._on_lost, self._on_backlog = exited, lost, backlog
 
     def fileno(self) -> int:
         return self._channel.fileno()
@@ -240,7 +250,7 @@ class KeeperClient:
 
     def _take_in(self, message: Message, fds: tuple[int, ...]) -> None:
         if message.get("event") == "exited":
-            self.on_exited(_exited(message))
+            self._on_exited(_exited(message))
             return
         on_reply = self._pending.pop(fields.optional_number(message, "id") or 0, None)
         if on_reply is None:
@@ -254,7 +264,7 @@ class KeeperClient:
     def _tell_backlog(self) -> None:
         if self._channel.has_backlog != self._announced_backlog:
             self._announced_backlog = self._channel.has_backlog
-            self.on_backlog(self._announced_backlog)
+            self._on_backlog(self._announced_backlog)
 
     def _check_lost(self) -> None:
         if self._channel.lost is None or self._lost:
@@ -264,7 +274,7 @@ class KeeperClient:
         pending, self._pending = self._pending, {}
         for on_reply in pending.values():
             on_reply(error)
-        self.on_lost(error)
+        self._on_lost(error)
         self._channel.close()
 
 
@@ -372,7 +382,7 @@ def start_keeper_ahead(socket_path: Path, log_path: Path) -> Callable[[], None]:
     """Begin to start a keeper where there is none; what is returned waits until that is over.
 
     A keeper takes as long as its interpreter does to start, and its server has other things to do
-    meanwhile. What goes wrong is not told here: whoever connects afterwards finds it again.
+    meanwhile. A failure is not reported here: the connection that follows finds it again.
     """
     if socket_path.exists():
         return lambda: None
@@ -404,7 +414,7 @@ def _launch(
     package_root = str(Path(__file__).parent.parent.parent)
     environment = {"PYTHONPATH": package_root, "PATH": os.defpath, "LANG": "C.UTF-8"}
     try:
-        # What is started ends at once; the keeper is its child and belongs to nobody.
+        # The started process ends at once, and leaves the keeper as an orphan of init.
         subprocess.run(
             argv,
             env=environment,

@@ -1,23 +1,19 @@
 """One session as the keeper has it: a master, a child, and how the child ended."""
 
 import errno
-import fcntl
 import os
 import signal
-import struct
 
 from duetty.errors import BadArguments, Conflict, DuettyError, Refused, SessionExited
 from duetty.keeper.wire import Message
+from duetty.platform.own_process import hold_process, signal_held
+from duetty.platform.pty_masters import session_leader, terminal_of
 from duetty.platform.terminal_probe import Probe, probe, session_members
 
 WHOM = ("foreground", "process", "group", "all")
 
 MAX_LOOKS = 100
 """For processes that others start while they are ended; each takes some milliseconds at most."""
-
-_TIOCGPTN = 0x80045430
-_TIOCGSID = 0x5429
-_INT = struct.Struct("i")
 
 
 class HeldSession:
@@ -68,7 +64,7 @@ class HeldSession:
 
         Raises:
             SessionExited: if the child has ended: its numbers may name others by now.
-            Conflict: if there is nobody to receive it.
+            Conflict: if no process is left to receive it.
             Refused: if they belong to another user.
         """
         if self.exited:
@@ -81,7 +77,7 @@ class HeldSession:
                         raise Conflict("the session has no foreground process group")
                     os.killpg(group, number)
                 case "process" if self.pidfd is not None:
-                    signal.pidfd_send_signal(self.pidfd, number)
+                    signal_held(self.pidfd, number)
                 case "process":
                     os.kill(self.pid, number)  # our child: the number is its own until reaped
                 case "group":
@@ -115,7 +111,7 @@ def send_each(pids: list[int], number: int) -> None:
 def kill_session(sid: int) -> None:
     """KILL for every process of a kernel session, and for those that they start meanwhile.
 
-    They are stopped first, until a look finds no new ones: who is stopped starts nobody. By groups,
+    They are stopped first, until a look finds no new ones: a stopped process starts no others. By groups,
     which the kernel signals as a whole: one process that starts another and ends is gone from
     its number before a signal comes there.
     """
@@ -151,29 +147,22 @@ def adopt(name: str, *, pid: int, tty: str, master: int) -> HeldSession:
         BadArguments: if the descriptor is not the master of that terminal.
     """
     try:
-        number = _INT.unpack(fcntl.ioctl(master, _TIOCGPTN, bytes(_INT.size)))[0]
+        found = terminal_of(master)
     except OSError:
         raise BadArguments("the descriptor is not a PTY master") from None
-    if tty != f"/dev/pts/{number}":
-        raise BadArguments(f"the descriptor is the master of /dev/pts/{number}, not of {tty}")
+    if tty != found:
+        raise BadArguments(f"the descriptor is the master of {found}, not of {tty}")
     kept = HeldSession(name, pid=pid, tty=tty, master=master)
     try:
-        kept.pidfd = os.pidfd_open(pid)
+        kept.pidfd = hold_process(pid)
     except OSError as error:
         if error.errno not in (errno.ESRCH, errno.EINVAL):
             raise DuettyError(f"cannot watch process {pid}: {error.strerror}") from None
     # In this order: once the pidfd is held, the number cannot pass to another process
     # unseen, and only the leader of this terminal's session is the process we mean.
-    if kept.pidfd is None or _session_leader(master) != pid:
+    if kept.pidfd is None or session_leader(master) != pid:
         kept.end(None)
     return kept
-
-
-def _session_leader(master: int) -> int | None:
-    try:
-        return _INT.unpack(fcntl.ioctl(master, _TIOCGSID, bytes(_INT.size)))[0]
-    except OSError:
-        return None
 
 
 HANGUP = (signal.SIGHUP, signal.SIGCONT)

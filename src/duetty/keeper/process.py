@@ -57,7 +57,7 @@ HELLO_S = 5.0
 """How long a connection may stay silent before it says who it is."""
 
 STOP_GRACE_S = 5.0
-"""Between hangup and kill when the keeper is told to end by SIGTERM."""
+"""Between hangup and kill when SIGTERM ends the keeper."""
 
 KILLED_S = 2.0
 """How long to wait for killed processes; one in uninterruptible I/O must not hold the end."""
@@ -69,7 +69,7 @@ FAULT_PAUSE_S = 0.05
 """After a fault that the next turn will meet again: slow is better than spinning."""
 
 MAX_GUESTS = 16
-"""Connections that have not said hello."""
+"""Connections that have not sent `hello`."""
 
 LOG_BYTES = 1024 * 1024
 """The log starts anew at this size. It has a line for each server, not for each session."""
@@ -193,7 +193,7 @@ class Keeper:
         if self._terminations > self._terminations_seen:
             self._terminations_seen = self._terminations
             log("terminated", times=self._terminations)
-            # Whoever asks twice does not want to wait for the grace.
+            # A second signal skips the grace.
             self._begin_stop(STOP_GRACE_S if self._terminations == 1 else 0.0)
 
     def _wait_s(self) -> float | None:
@@ -237,7 +237,7 @@ class Keeper:
             self._survive_accept(error)
             return
         pid, uid = credentials_of(sock)
-        is_ours = uid in (os.geteuid(), 0) and is_beside_us(pid)  # no sandbox's, whoever runs it
+        is_ours = uid in (os.geteuid(), 0) and is_beside_us(pid)  # in no sandbox
         if not is_ours or len(self._guests) >= MAX_GUESTS:
             log("connection_refused", pid=pid, uid=uid)
             sock.close()
@@ -375,7 +375,7 @@ class Keeper:
         )
 
     def _finish_open(self, pending: Pending) -> None:
-        """The child runs its command, or told why not."""
+        """The child runs its command, or reported why not."""
         report = os.read(pending.child.report, 64)
         child = pending.child
         self._forget_pending(pending)
@@ -582,7 +582,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write(USAGE)
         return 2
     if options.ready_fd is not None and os.fork():
-        return 0  # the keeper belongs to nobody: its starter leaves no zombie behind
+        return 0  # init adopts the keeper: its starter leaves no zombie behind
     _clear_descriptors(options)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:

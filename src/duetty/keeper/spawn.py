@@ -4,17 +4,16 @@ Uses fork, not posix_spawn: that one knows no working directory, restores no
 limit or OOM score, and cannot tell a missing directory from a missing command.
 Fork is safe here because the keeper has one thread and cheap because it is
 small. The child reports what failed through a pipe that exec closes, so the
-keeper never waits for it: a dead network directory hangs the child, nobody else.
+keeper never waits for it: a dead network directory hangs only the child.
 """
 
-# ruff: noqa: PTH118, PTH208 - pathlib would cost the keeper 1 MB
+# ruff: noqa: PTH118 - pathlib would cost the keeper 1 MB
 
 import errno
 import fcntl
 import os
 import resource
 import signal
-import struct
 import termios
 from collections.abc import Collection
 from contextlib import suppress
@@ -30,6 +29,7 @@ from duetty.errors import (
 )
 from duetty.keeper import fields
 from duetty.keeper.wire import Message
+from duetty.platform.own_process import memory_file, oom_score, open_descriptors, set_oom_score
 
 MAX_HANDED_BYTES = 1024 * 1024
 _PIPE_BYTES = 4096
@@ -116,7 +116,7 @@ def start(order: Order, own: Surroundings) -> Starting:
         ends: dict[int, int] = {}
         for number, content in order.handed.items():
             if len(content) > _PIPE_BYTES:
-                ends[number] = write_end = os.memfd_create("handed", os.MFD_CLOEXEC)
+                ends[number] = write_end = memory_file("handed")
                 lent.append(write_end)
             else:
                 ends[number], write_end = os.pipe()
@@ -168,8 +168,7 @@ def failure(report: bytes, order: Order) -> DuettyError | None:
 def close_all_but(keep: Collection[int]) -> None:
     """Close every descriptor of this process that is not in `keep`."""
     # Not closerange: without close_range(2) it would try a million numbers.
-    for name in os.listdir("/proc/self/fd"):
-        fd = int(name)
+    for fd in open_descriptors():
         if fd not in keep:
             with suppress(OSError):  # the descriptor of the listing itself
                 os.close(fd)
@@ -190,7 +189,7 @@ def _parse_handed(message: Message) -> dict[int, bytes]:
 
 
 def _prepare_terminal(master: int, slave: int, order: Order) -> None:
-    fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", order.rows, order.cols, 0, 0))
+    termios.tcsetwinsize(master, (order.rows, order.cols))
     modes = termios.tcgetattr(slave)
     modes[0] |= _IUTF8  # else erasing a character in a cooked line leaves half of it
     termios.tcsetattr(slave, termios.TCSANOW, modes)
@@ -222,7 +221,7 @@ def _become(
         os.login_tty(slave)  # new session, own group, controlling terminal, 0 1 2
         report = _place_descriptors(report, ends)
         if own.oom_score_adj is not None:
-            _write_oom_score_adj(own.oom_score_adj)
+            set_oom_score(own.oom_score_adj)
         resource.setrlimit(resource.RLIMIT_NOFILE, own.nofile)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         stage = b"cwd"
@@ -264,14 +263,6 @@ def _exec(order: Order) -> NoReturn:
     raise refused or FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
 
 
-def _write_oom_score_adj(value: bytes) -> None:
-    fd = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
-    try:
-        os.write(fd, value)
-    finally:
-        os.close(fd)
-
-
 def surroundings() -> Surroundings:
     """Raise the keeper's own limits, and tell what children get back."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -285,14 +276,10 @@ _OOM_SCORE_ADJ = b"-500"
 
 def _lower_oom_score_adj() -> bytes | None:
     try:
-        fd = os.open("/proc/self/oom_score_adj", os.O_RDONLY)
-        try:
-            before = os.read(fd, 16).strip()
-        finally:
-            os.close(fd)
+        before = oom_score()
         if int(before) <= int(_OOM_SCORE_ADJ):
             return None
-        _write_oom_score_adj(_OOM_SCORE_ADJ)
+        set_oom_score(_OOM_SCORE_ADJ)
     except OSError:
         return None  # only root may; the keeper works without
     return before

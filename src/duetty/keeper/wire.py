@@ -46,7 +46,7 @@ Message = dict[str, object]
 class Frame(NamedTuple):
     message: Message
     fds: tuple[int, ...]
-    """Owned by whoever takes the frame. Fewer than were sent if this process has no room."""
+    """Owned by the taker of the frame. Fewer than were sent if this process has no room."""
 
 
 class Channel:
@@ -112,7 +112,7 @@ class Channel:
         return frames
 
     def close(self) -> None:
-        """Close the socket and every descriptor that nobody took."""
+        """Close the socket and every descriptor that was not taken."""
         self.lost = self.lost or "closed"
         _close(self._unclaimed)
         self._unclaimed.clear()

@@ -1,4 +1,4 @@
-"""What the product can do, each thing said once, and the one path to it.
+"""Operations, each defined once, and the one path of a call to them.
 
 Knows everything below, and nothing of the edges: a call is the same, however it came.
 """
@@ -39,6 +39,7 @@ from duetty.ops.fairness import (
 from duetty.ops.follow import Captures, ShownSize, View, Watch
 from duetty.ops.guardrail.decision_path import Deciding
 from duetty.ops.hub_callers import HubCall, hub_actor
+from duetty.ops.hub_routing import Reachable
 from duetty.ops.joined_nodes import LinkClosed
 from duetty.ops.operation import Operation, Route
 from duetty.ops.oversight import Oversight, open_oversight
@@ -90,6 +91,7 @@ __all__ = [
     "Oversight",
     "PageOpening",
     "Progress",
+    "Reachable",
     "RemoteNode",
     "Room",
     "Route",

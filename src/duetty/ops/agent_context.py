@@ -1,6 +1,6 @@
 """What a message to the agent is about: where it works, what failed last, what the message names.
 
-All of it is read by operations, as the agent itself could, and is told as data.
+All of it is read by operations, as the agent itself could, and reaches the model as data.
 """
 
 import os

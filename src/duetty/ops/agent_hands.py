@@ -30,7 +30,7 @@ from duetty.ops.agent_tools import (
     offered,
     outcome_of,
 )
-from duetty.ops.conversations import session_of
+from duetty.ops.conversations import is_at_rest, session_of
 from duetty.ops.dispatch import Dispatcher
 from duetty.ops.services import Services
 from duetty.ops.table import OPERATIONS
@@ -56,8 +56,8 @@ class AgentHands:
     def __init__(self, dispatcher: Dispatcher, services: Services) -> None:
         self._dispatcher = dispatcher
         self._services = services
-        self._steps: dict[str, tuple[str, str]] = {}
-        """By conversation: session and id of the overlay that names its step."""
+        self._steps: dict[str, tuple[str, str | None]] = {}
+        """By conversation: session and id of the overlay that names its step; None: a person took it away."""
 
     # --- what it can do --------------------------------------------------------------
 
@@ -121,7 +121,7 @@ class AgentHands:
         return partial(self._dispatcher.call, actor_of(conversation))
 
     async def _watch_approvals(self, conversation: Conversation) -> None:
-        """Whoever looks on is told that, and for what, the agent waits."""
+        """Viewers see that the agent waits, and for which question."""
         approvals = self._services.approvals
         with approvals.subscribe() as entries, suppress(anyio.EndOfStream):
             while True:
@@ -161,7 +161,9 @@ class AgentHands:
         door = self._door(conversation)
         session = await self._session(conversation)
         if conversation.typed_by_people is None:
-            conversation.typed_by_people = self._services.registry.find(session).typed_by_people
+            conversation.typed_by_people = self._services.registry.find(
+                session
+            ).prompt.typed_by_people
         pieces: list[tuple[str, str]] = []
         if not any(each.kind == "context" for each in conversation.entries):
             pieces += await surroundings(door, session)
@@ -173,7 +175,7 @@ class AgentHands:
         session = session_of(conversation.record, self._services.registry)
         if session is None:
             return []
-        typed, before = session.typed_by_people, conversation.typed_by_people
+        typed, before = session.prompt.typed_by_people, conversation.typed_by_people
         conversation.typed_by_people = typed
         if before is None or typed == before:
             return []
@@ -187,20 +189,20 @@ class AgentHands:
             f"A person typed in session {session.name!r}{ran}. Look at the screen before you go on."
         ]
 
-    async def may_go_on(self, conversation: Conversation, reason: str) -> bool:
+    async def may_go_on(self, conversation: Conversation, question: str) -> bool:
         approvals = self._services.approvals
         if not approvals.attendance.can_ask():
             return False
-        question = Question(
+        asked = Question(
             operation="agent.resume",
             actor=actor_of(conversation),
             session=conversation.record.session,
-            reason=f"the agent has reached a limit: {reason}. A yes lets it go on with as much again",
+            reason=question,
         )
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._watch_approvals, conversation)
             try:
-                await approvals.obtain(question)
+                await approvals.obtain(asked)
             except DuettyError:
                 return False
             finally:
@@ -209,30 +211,52 @@ class AgentHands:
         return True
 
     async def show_step(self, conversation: Conversation, step: str | None) -> None:
-        """An overlay in the corner of its session; whoever looks there sees what the agent does."""
+        """An overlay in the corner of its session: viewers see the agent's step."""
         door = self._door(conversation)
-        if (shown := self._steps.pop(conversation.id, None)) is not None:
-            with suppress(DuettyError):
-                await door("overlay.delete", {"session": shown[0], "id": shown[1]})
         found = session_of(conversation.record, self._services.registry)
+        session = None if step is None or found is None else found.profile.id
+        place, id_ = self._steps.get(conversation.id, (None, None))
+        if place != session:
+            self._steps.pop(conversation.id, None)
+            if id_ is not None:
+                with suppress(DuettyError):
+                    await door("overlay.delete", {"session": place, "id": id_})
         if step is None or found is None:
             return
+        cols = found.profile.cols
+        text = f" agent: {step[:STEP_CHARS]} "[: max(cols, 1)]
+        drawn = {
+            "session": session,
+            "x": max(cols - len(text), 0),
+            "width": len(text),
+            "spans": [{"text": text, "bold": True, "fg": {"r": 255, "g": 255, "b": 255}}],
+        }
         with suppress(DuettyError):
-            session, cols = found.profile.id, found.profile.cols
-            text = f" agent: {step[:STEP_CHARS]} "[: max(cols, 1)]
-            made = await door(
-                "overlay.create",
-                {
-                    "session": session,
-                    "x": max(cols - len(text), 0),
-                    "y": 0,
-                    "width": len(text),
-                    "height": 1,
-                    "spans": [{"text": text, "bold": True, "fg": "black"}],
-                    "background": {"bg": "blue"},
-                },
-            )
-            self._steps[conversation.id] = session, made.id
+            if place != session:
+                look = {"y": 0, "height": 1, "background": {"bg": {"r": 24, "g": 72, "b": 140}}}
+                made = await door("overlay.create", drawn | look)
+                self._steps[conversation.id] = found.profile.id, made.id
+            elif id_ is not None:
+                self._steps[conversation.id] = found.profile.id, None
+                await door("overlay.patch", drawn | {"id": id_})
+                self._steps[conversation.id] = found.profile.id, id_
+
+    async def end_resting(self, quiet_s: float) -> None:
+        """End sessions that the agent opened, where nothing has happened for so long. One that a
+        person looks at, or has typed in, is theirs too.
+        """
+        agents, registry = self._services.agents, self._services.registry
+        used = [session_of(each.record, registry) for each in agents.working()]
+        for session in registry.sessions():
+            owner = session.profile.owner
+            if owner is None or not agents.is_own(owner) or session.is_exited or session in used:
+                continue
+            is_shared = bool(len(session.viewers) or session.prompt.typed_by_people)
+            if is_shared or session.activity.quiet_s() < quiet_s or not is_at_rest(session):
+                continue
+            with suppress(DuettyError):
+                conversation = await agents.find(owner.partition(":")[2])
+                await self._door(conversation)("session.close", {"session": session.profile.id})
 
     def check(self, conversation: Conversation) -> None:
         token = conversation.record.token
@@ -262,7 +286,7 @@ def actor_of(conversation: Conversation) -> Actor:
 
 
 def _bounded(tool: OperationTool, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """What the model gave, and no result larger than it can be told."""
+    """The model's arguments, with a bound on the result that fits its context."""
     wanted = dict(arguments)
     if "max_output_bytes" in OPERATIONS[tool.operation].params.model_fields:
         wanted["max_output_bytes"] = MAX_RESULT_BYTES

@@ -1,7 +1,7 @@
 """The agent's tools: operations of the one table, with the arguments that a model needs.
 
 A tool names its operation, which of its arguments the model fills, and what the rest are. Its
-schema is the operation's own. Results are told in few words; the whole can be read in parts.
+schema is the operation's own. Results are short; the whole can be read in parts.
 """
 
 import difflib
@@ -19,15 +19,15 @@ from duetty.errors import BadArguments
 from duetty.ops.table import OPERATIONS
 from duetty.store import ConversationEntry
 from duetty.wire.results import RunResult, Written
-from duetty.wire.upstreams import FoundTool, FoundTools, OfferedTool, ToolResult, UpstreamTools
+from duetty.wire.upstreams import FoundTools, OfferedTool, ToolResult, UpstreamTools
 
 MAX_RESULT_BYTES = 20_000
 MAX_DIFF_CHARS = 20_000
 MAX_FOUND = 20
-"""Tools that were found, the last ones, which the model is told whole with each request."""
+"""The last tools that were found: each request to the model has their whole schemas."""
 
 MAX_UPSTREAM_TOOLS = 100
-"""Tools of upstreams that are told to the model: providers take 128 in all."""
+"""Tools of upstreams in a request to the model: providers take 128 in all."""
 
 FIND_TOOLS = "find_tools"
 
@@ -78,7 +78,7 @@ def _plain(shape: dict[str, Any]) -> dict[str, Any]:
     return {key: each for key, each in shape.items() if key in kept}
 
 
-# --- what a model is told of a result -------------------------------------------------
+# --- results, as a model gets them -------------------------------------------------
 
 
 def outcome_of(result: Any) -> ToolOutcome:
@@ -211,11 +211,12 @@ async def _edit_file(door: Door, arguments: Mapping[str, Any]) -> ToolOutcome:
 
 async def _find_tools(door: Door, arguments: Mapping[str, Any]) -> ToolOutcome:
     found: FoundTools = await door("upstreams.find", arguments)
-    if not found.tools:
+    if not found.fits:
         return ToolOutcome(text=f"None of {found.of} tools fits. Say it in other words.", ok=False)
     lines = [f"Of {found.of} tools these fit; from now on you can call them:"]
     lines += [
-        f"- {each.id}({', '.join(each.parameters)}) {_in_its_words(each)}" for each in found.tools
+        f"- {each.id}({', '.join(each.parameters)}) [Server {each.upstream!r}, in its own words:] {each.lead}"
+        for each in found.tools
     ]
     return ToolOutcome(text="\n".join(lines), details={"tools": [each.id for each in found.tools]})
 
@@ -356,7 +357,7 @@ TOOLS: Mapping[str, OperationTool] = {
         OperationTool(
             name="show_overlay",
             operation="overlay.create",
-            description="Draw text above the terminal for whoever looks on; programs do not see it.",
+            description="Draw text above the terminal for viewers; programs do not see it.",
             schema=_object(("text",), text=_TEXT, x={"type": "integer"}, y={"type": "integer"}),
             run=_show_overlay,
         ),
@@ -372,7 +373,7 @@ TOOLS: Mapping[str, OperationTool] = {
         OperationTool(
             name=FIND_TOOLS,
             operation="upstreams.find",
-            description="There are more tools of other servers than you are told. Finds those that fit, by"
+            description="There are more tools of other servers than are listed here. Finds those that fit, by"
             " words of what should be done; you can call them afterwards.",
             takes=("query", "limit"),
             run=_find_tools,
@@ -413,5 +414,5 @@ def _found(entries: Sequence[ConversationEntry]) -> list[str]:
     return list(ids)[:MAX_FOUND]
 
 
-def _in_its_words(tool: OfferedTool | FoundTool) -> str:
+def _in_its_words(tool: OfferedTool) -> str:
     return f"[Server {tool.upstream!r}, in its own words:] {tool.description}"

@@ -1,4 +1,4 @@
-"""Questions to a person, followed by whoever looks at the list of sessions."""
+"""Questions to a person, for viewers of the list of sessions."""
 
 from collections.abc import Generator
 from contextlib import contextmanager

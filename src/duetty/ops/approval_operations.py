@@ -69,7 +69,7 @@ async def _approve(params: ApproveParams, services: Services, actor: Actor) -> A
     )
     approved = _settled(params.approval, answer, services, actor, params.via)
     if approved.standing is not None:
-        await anyio.to_thread.run_sync(services.store.flush)  # who is told that it stands has it
+        await anyio.to_thread.run_sync(services.store.flush)  # on disk before the answer names it
     return approved
 
 

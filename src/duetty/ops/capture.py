@@ -190,7 +190,7 @@ KEYS = Operation(
     params=KeysParams,
     result=KeysInfo,
     run=InSession(_keys),
-    # Who may only look sees what programs show, not what a person types for somebody else.
+    # A read-only viewer sees what programs show, not what a person types for an element.
     needs=Scope.INPUT,
     route=Route(method="GET", path="/sessions/{session}/input/keys"),
     waits=True,

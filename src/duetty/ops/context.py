@@ -11,7 +11,7 @@ from duetty.agent import entry_lines
 from duetty.audit import Filters, Record, records
 from duetty.calls import Actor, Effect, Scope
 from duetty.errors import OutputExpired
-from duetty.ops.conversations import said_in
+from duetty.ops.conversations import entries_in
 from duetty.ops.files import FileMissing, FileRefused, list_files, read_file
 from duetty.ops.git_status import GitUnavailable, Repository, Status, git_status, repository_of
 from duetty.ops.judgements import PLAIN
@@ -153,9 +153,9 @@ async def _log(
 ) -> SessionLog:
     session = active_session(named, services, actor)
     sees_trail = Scope.ADMIN in actor.scopes
-    said = await said_in(session, services, actor)
+    entries = await entries_in(session, services, actor)
     return await anyio.to_thread.run_sync(
-        partial(_written, session, services, params, said, sees_trail=sees_trail)
+        partial(_written, session, services, params, entries, sees_trail=sees_trail)
     )
 
 
@@ -163,7 +163,7 @@ def _written(
     session: Session,
     services: Services,
     params: LogParams,
-    said: Sequence[ConversationEntry],
+    entries: Sequence[ConversationEntry],
     *,
     sees_trail: bool,
 ) -> SessionLog:
@@ -183,7 +183,7 @@ def _written(
         written = records(services.trail.directory, filters, limit=MAX_CALLS)
         truncated |= len(written) == MAX_CALLS
         parts += [(each.at_ns, text) for each in written for text in _call(each)]
-    words = [each for each in said if since_ns is None or each.at_ns >= since_ns]
+    words = [each for each in entries if since_ns is None or each.at_ns >= since_ns]
     parts += [
         (each.at_ns, "\n".join(lines))
         for each in words
@@ -306,7 +306,7 @@ FILE = Operation(
 )
 FILES = Operation(
     name="file.list",
-    summary="What is in a directory below a session's workspace.",
+    summary="List a directory below a session's workspace.",
     effect=Effect.READ,
     judged=PLAIN,
     params=FileParams,

@@ -1,15 +1,16 @@
-"""Which conversations a caller may see, where each works, and what was said there."""
+"""Which conversations a caller may see, where each works, and its entries there."""
 
 import anyio.to_thread
 
 from duetty.agent import step_text
 from duetty.calls import Actor
 from duetty.ops.services import Services
+from duetty.platform.descendants import has_children
 from duetty.session import Registry, Session
 from duetty.store import ConversationEntry, ConversationRecord, Store
 
 MAX_ENTRIES = 2_000
-"""Of what was said in one session, the newest."""
+"""The newest entries of one session."""
 
 MARK_CHARS = 4_000
 """Of a message in a recording."""
@@ -32,8 +33,18 @@ def session_of(record: ConversationRecord, registry: Registry) -> Session | None
     return registry.find(name) if name is not None and registry.has(name) else None
 
 
-async def said_in(session: Session, services: Services, actor: Actor) -> list[ConversationEntry]:
-    """What the agent and who talks to it said and did in a session, as far as the caller may see it."""
+def is_at_rest(session: Session) -> bool:
+    """Whether its shell waits at a prompt, and nothing of it runs in the background."""
+    if session.state().word != "prompt":
+        return False
+    try:
+        return not has_children(session.profile.pid)
+    except OSError:
+        return False
+
+
+async def entries_in(session: Session, services: Services, actor: Actor) -> list[ConversationEntry]:
+    """Messages and calls of conversations in a session, as far as the caller may see them."""
     records = [
         each
         for each in await services.agents.records()
@@ -51,7 +62,7 @@ def _entries(store: Store, records: list[ConversationRecord]) -> list[Conversati
 
 
 def as_mark(entry: ConversationEntry) -> str | None:
-    """An entry beside a recording: who said what, or what the agent did; None for all else."""
+    """An entry beside a recording: a message with its sender, or a call of the agent; None for all else."""
     body = entry.body
     match entry.kind:
         case "message":

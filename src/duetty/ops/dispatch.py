@@ -40,7 +40,7 @@ from duetty.ops.follow import (
     follow_session,
     watch_sessions,
 )
-from duetty.ops.hub_routing import destination, reachable
+from duetty.ops.hub_routing import Reachable, destination, reachable
 from duetty.ops.joined_nodes import may_join, serve_node
 from duetty.ops.operation import Operation, OperationCall
 from duetty.ops.permits import REMOVED, keep_within, named_now, permit, permit_change
@@ -270,7 +270,7 @@ class Dispatcher:
 
         `host` puts a question of ours to the person at the caller's own host, where that can be done;
         `client` is that host, for an operation that asks it for something;
-        `progress` is told how far an operation is that knows.
+        `progress` is called by operations that report their progress.
 
         Raises:
             DuettyError: with a code, whatever went wrong.
@@ -344,6 +344,17 @@ class Dispatcher:
         node, call = destination(operation, call, self._services)
         return None if node is None else (node, call.actor)
 
+    def machines(self, actor: Actor) -> list[Reachable]:
+        """Machines that joined and answer now: the caller's, and those of sessions shared with them."""
+        if actor.via is not None or actor.session is not None:
+            return []
+        found = reachable(actor, self._services)
+        return [each for each in found if each.node.has_joined and each.node.health == "healthy"]
+
+    async def machines_changed(self) -> None:
+        """Returns when a machine came or left, or may have."""
+        await self._services.hub.wait_changed()
+
     def may_join(self, actor: Actor) -> None:
         """Raises what `joined_nodes.may_join` says."""
         may_join(actor)
@@ -356,13 +367,13 @@ class Dispatcher:
         """
         return await open_room(self._services, actor, parse_announcement(announcement), send)
 
-    async def hear_room(self, room: Room, told: Mapping[str, Any], size: int) -> None:
+    async def hear_room(self, room: Room, message: Mapping[str, Any], size: int) -> None:
         """A message of its tool host, of so many characters.
 
         Raises:
             BadArguments: if it is none.
         """
-        await hear_room(self._services, room, told, size)
+        await hear_room(self._services, room, message, size)
 
     async def leave_room(self, room: Room) -> None:
         await close_room(self._services, room)
@@ -450,7 +461,7 @@ def _candidate(info: SessionInfo) -> Candidate:
 
 
 def _here(actor: Actor) -> Actor:
-    """As who looks at what is here. A user of a hub has no session of the hub's own."""
+    """The actor for sessions of this node. A user of a hub has none of the hub's own."""
     return actor if actor.user is None else replace(actor, session=REMOVED, session_id=REMOVED)
 
 

@@ -5,13 +5,16 @@ from typing import Any
 
 from duetty.session import Session
 from duetty.surface import (
+    Element,
     ElementColour,
     RegionWrite,
     TextSpan,
+    attributes_of,
     overlay_json,
     panel_json,
 )
 from duetty.vt import Rgb
+from duetty.wire.base import Params
 from duetty.wire.surface import (
     BackgroundShape,
     ColourShape,
@@ -51,6 +54,15 @@ def _looks(shape: Looks) -> JsonObject:
 
 def _colour(shape: ColourShape) -> ElementColour:
     return Rgb(shape.r, shape.g, shape.b) if isinstance(shape, RgbShape) else shape
+
+
+def given_of(params: Params, kind: type[Element]) -> JsonObject:
+    """The attributes that a caller gave; null is as good as left out."""
+    return {
+        each.name: value
+        for each in attributes_of(kind)
+        if each.given and (value := getattr(params, each.name)) is not None
+    }
 
 
 def changes_of(params: PatchOverlayParams | PatchPanelParams, plain: Sequence[str]) -> JsonObject:

@@ -1,4 +1,4 @@
-"""Operations on overlays and panels: the same nine for both kinds, said once.
+"""Operations on overlays and panels: the same nine for both kinds.
 
 An overlay is drawn above a session's screen and takes no rows; a panel is rows at
 an edge that the program gives up. `KINDS` says where the two differ.
@@ -14,6 +14,7 @@ from duetty.ops.element_shapes import (
     JsonObject,
     background_of,
     changes_of,
+    given_of,
     shown_overlays,
     shown_panels,
     spans_of,
@@ -48,6 +49,7 @@ class Kind:
     """What one kind of element has of its own."""
 
     noun: str
+    value: type[Overlay | Panel]
     missing: type[NotFound]
     info: Any
     create: type[Params]
@@ -81,6 +83,7 @@ class Summaries:
 KINDS = (
     Kind(
         noun="overlay",
+        value=Overlay,
         missing=OverlayNotFound,
         info=OverlayInfo,
         create=CreateOverlayParams,
@@ -105,6 +108,7 @@ KINDS = (
     ),
     Kind(
         noun="panel",
+        value=Panel,
         missing=PanelNotFound,
         info=PanelInfo,
         create=CreatePanelParams,
@@ -139,7 +143,7 @@ def operations_of(kind: Kind) -> tuple[Operation[Any, Any], ...]:
             **{name: getattr(params, name) for name in kind.placed},
             background=background_of(params.background),
             spans=spans_of(params.spans),
-            focusable=bool(params.focusable),
+            **given_of(params, kind.value),
             owner=actor.name,
         )
         return Created(id=element.id)
@@ -164,8 +168,8 @@ def operations_of(kind: Kind) -> tuple[Operation[Any, Any], ...]:
         return Done()
 
     async def patch(params: Any, session: Session, services: Services, actor: Actor) -> Done:
-        changes = changes_of(params, (*kind.placed, "focusable"))
-        kind.change(session.elements, params.id, **changes)
+        changes = changes_of(params, kind.placed)
+        kind.change(session.elements, params.id, **changes, **given_of(params, kind.value))
         return Done()
 
     async def delete(

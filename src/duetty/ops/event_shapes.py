@@ -53,7 +53,7 @@ def _keys_shape(event: KeysTyped) -> EventShape:
 
 
 def lifecycle_shape(event: SessionsEvent) -> EventShape | None:
-    """A change of the list of sessions as published; None for what lists show and nobody published."""
+    """A change of the list of sessions as published; None for changes that the contract does not publish."""
     match event:
         case SessionCreated(name=name):
             return {"event": "session_created", "params": {"name": name}}
@@ -81,7 +81,7 @@ CHANGE_WORDS = {
     SessionEnded: "exited",
     SessionRemoved: "removed",
 }
-"""What a list of sessions is told about a change."""
+"""The names of changes in messages to viewers of the list."""
 
 
 def change_word(event: SessionsEvent) -> str:

@@ -1,7 +1,7 @@
 """Following, for the edges: one session as it goes on, or all of them as a list.
 
-The way in has the same place for a decision as a call: nobody looks at a session
-whose credential does not allow it.
+The way in has the same place for a decision as a call: no viewer follows a session
+that its credential does not allow.
 """
 
 import base64
@@ -13,7 +13,7 @@ from typing import Any, Literal
 import anyio
 
 from duetty.calls import Actor, Scope
-from duetty.errors import SessionNotFound
+from duetty.errors import OutputExpired, SessionNotFound
 from duetty.events import (
     Entry,
     KeysTyped,
@@ -33,14 +33,15 @@ from duetty.ops.permits import named_now, permit
 from duetty.ops.services import Services
 from duetty.ops.shapes import session_info
 from duetty.session import (
-    Follower,
     Session,
     Size,
     Snapshot,
+    Viewer,
     ViewerKind,
-    follow,
+    can_go_on,
     keep_state,
     screen_shape,
+    take_snapshot,
 )
 from duetty.wire.results import SessionInfo
 
@@ -63,7 +64,7 @@ Calling = Callable[[str, Mapping[str, object]], Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownSize:
-    """The size of a session as one viewer is told it."""
+    """The size of a session, as one viewer gets it."""
 
     cols: int
     rows: int
@@ -79,11 +80,22 @@ class ShownSize:
 class View:
     """One viewer's look at one session."""
 
-    def __init__(self, call: Calling, services: Services, actor: Actor, follower: Follower) -> None:
+    def __init__(
+        self,
+        call: Calling,
+        services: Services,
+        actor: Actor,
+        *,
+        session: Session,
+        viewer: Viewer,
+        entries: Subscription[Entry],
+    ) -> None:
         self._call = call
         self._services = services
         self._actor = actor
-        self._follower = follower
+        self._session = session
+        self._viewer = viewer
+        self._entries = entries
         self._typing_rests_on: tuple[object, ...] | None = None
         """What keys were last allowed on; see `type_now`."""
 
@@ -94,108 +106,110 @@ class View:
 
     @property
     def name(self) -> str:
-        return self._follower.session.name
+        return self._session.name
 
     @property
     def session_id(self) -> str:
-        return self._follower.session.profile.id
+        return self._session.profile.id
 
     @property
     def state(self) -> StateWord:
-        return self._follower.session.state().word
+        return self._session.state().word
 
     @property
     def exit_code(self) -> int | None:
-        return self._follower.session.exit_code
+        return self._session.exit_code
 
     @property
     def seq(self) -> int:
         """Of the last entry that happened."""
-        return self._follower.session.log.seq
+        return self._session.log.seq
 
     @property
     def end(self) -> int:
         """The offset the next byte will have."""
-        return self._follower.end
+        return self._session.journal.end
 
     @property
     def ended(self) -> str | None:
         """Why nothing more comes: removed, detached, …; None while it goes on."""
-        return self._follower.viewer.ended or ("removed" if self._follower.is_over else None)
+        return self._viewer.ended or ("removed" if self._entries.is_closed else None)
 
     def has(self, offset: int) -> bool:
         """Whether every byte from this one on can still be read."""
-        return self._follower.has(offset)
+        return can_go_on(self._session.journal, offset)
 
     def read(self, start: int, limit: int) -> bytes | None:
         """Bytes from an offset on; None if some of them are gone."""
-        return self._follower.read(start, limit)
+        journal = self._session.journal
+        try:
+            return journal.read(start, min(start + limit, int(journal.end)))
+        except OutputExpired:
+            return None
 
-    async def snapshot(self, *, scrollback_rows: int, not_before: int | None = None) -> Snapshot:
+    async def snapshot(
+        self, *, scrollback_rows: int | None = None, not_before: int | None = None
+    ) -> Snapshot:
         """The terminal now; with `not_before` one of a moment ago, if not older than this byte."""
-        return await self._follower.snapshot(scrollback_rows=scrollback_rows, not_before=not_before)
+        return await take_snapshot(
+            self._session, scrollback_rows=scrollback_rows, not_before=not_before
+        )
 
     @property
     def viewers(self) -> int:
         """How many look at the session."""
-        return len(self._follower.session.viewers)
+        return len(self._session.viewers)
 
     def text_lines(self) -> tuple[str, ...]:
         """The screen's rows as text, without the blank ones at the end."""
-        lines = self._follower.session.screen(styled=False).text_lines
+        lines = self._session.screen(styled=False).text_lines
         last = max((at for at, line in enumerate(lines, 1) if line), default=0)
         return lines[:last]
 
     def info(self) -> SessionInfo:
-        return session_info(self._follower.session, self._services.node)
+        return session_info(self._session, self._services.node)
 
     def size(self) -> ShownSize:
-        session = self._follower.session
+        session = self._session
         holder = session.viewers.holder
         return ShownSize(
             cols=session.profile.cols,
             rows=session.profile.rows,
             program_rows=session.terminal_size[1],
             top=session.layout.top,
-            holder=(
-                "nobody"
-                if holder is None
-                else "you"
-                if holder is self._follower.viewer
-                else "other"
-            ),
+            holder=("nobody" if holder is None else "you" if holder is self._viewer else "other"),
         )
 
     def elements(self) -> dict[str, Any]:
         """Everything that is drawn over and beside the program, and who has the keyboard."""
-        shape = surface_shape(self._follower.session)
+        shape = surface_shape(self._session)
         return {name: shape[name] for name in ELEMENT_FIELDS}
 
     async def screen(self, *, styled: bool) -> dict[str, Any]:
         """As `screen.get` tells it."""
-        return await screen_shape(self._follower.session, styled=styled, owner=self._actor.identity)
+        return await screen_shape(self._session, styled=styled, owner=self._actor.identity)
 
     @property
     def total_rows(self) -> int:
-        return self._follower.session.total_rows
+        return self._session.total_rows
 
     @property
     def is_exited(self) -> bool:
-        return self._follower.session.is_exited
+        return self._session.is_exited
 
     @property
     def generation(self) -> int:
         """How often the session was touched."""
-        return self._follower.session.activity.generation
+        return self._session.activity.generation
 
     @property
     def quiet_s(self) -> float:
         """How long ago that was."""
-        return self._follower.session.activity.quiet_s()
+        return self._session.activity.quiet_s()
 
     async def wait_touched(self, generation: int) -> None:
         """Until the session was touched again after this generation."""
-        session = self._follower.session
+        session = self._session
         while session.activity.generation == generation and self.ended is None:
             await session.pulse.wait()
 
@@ -207,13 +221,13 @@ class View:
         And from who may only look: they see what programs show.
         """
         keys = keys and Scope.INPUT in self._actor.scopes
-        while (entry := self._follower.take()) is not None:
+        while (entry := self._entries.take()) is not None:
             if keys or not (isinstance(entry, Entry) and isinstance(entry.event, KeysTyped)):
                 return entry
         return None
 
     def permit_keys(self) -> None:
-        """Whether this viewer may be told what people type.
+        """Check that this viewer may see what people type.
 
         Raises:
             ScopeMissing: if it may only look.
@@ -222,14 +236,15 @@ class View:
 
     async def wait(self, *, output: bool = True) -> None:
         """Until there are entries, or bytes if those are wanted, or `wake`, or it is over."""
-        await self._follower.wait(output=output)
+        self._entries.wants_output = output
+        await self._entries.wait()
 
     async def keep_looking(self) -> None:
-        """Ask the kernel now and then what the program does, as long as somebody looks.
+        """Ask the kernel now and then what the program does, as long as a viewer is there.
 
         One viewer asks for all viewers of a session.
         """
-        session = self._follower.session
+        session = self._session
         while not session.is_exited:
             if session.viewers.is_asking:
                 await anyio.sleep(ASK_S)
@@ -241,15 +256,15 @@ class View:
                 session.viewers.is_asking = False
 
     def wake(self) -> None:
-        self._follower.wake()
+        self._entries.wake()
 
     def skip_keys(self) -> None:
         """What people type is no news for this viewer."""
-        self._follower.skip_keys()
+        self._entries.skips = KeysTyped
 
     def tell_output(self, tell: Callable[[], bool] | None) -> None:
         """Call this in the very turn in which the program prints; when it says no, `wait` ends."""
-        self._follower.tell_output(tell)
+        self._entries.tell_output(tell)
 
     # --- what the viewer does ---------------------------------------------------
 
@@ -260,8 +275,8 @@ class View:
             ScopeMissing: if it may only look.
         """
         permit(self._actor, SIZE_SCOPE)
-        self._follower.viewer.size = Size(_clamped(cols), _clamped(rows))
-        settle_size(self._services, self._follower.session)
+        self._viewer.size = Size(_clamped(cols), _clamped(rows))
+        settle_size(self._services, self._session)
 
     def hold(self, *, on: bool) -> None:
         """Be the one that sets the size, or no more.
@@ -270,8 +285,8 @@ class View:
             ScopeMissing: if it may only look.
         """
         permit(self._actor, SIZE_SCOPE)
-        session = self._follower.session
-        session.viewers.hold(self._follower.viewer, on=on)
+        session = self._session
+        session.viewers.hold(self._viewer, on=on)
         settle_size(self._services, session)
         session.log.append(ViewersChanged(viewers=len(session.viewers)))
 
@@ -279,7 +294,7 @@ class View:
         """What was typed here; subject to capture. Decided on as any call, unless `type_now` may."""
         if self.type_now(data):
             return
-        rests_on = self._services.deciding.keys_rest_on(self._actor, self._follower.session)
+        rests_on = self._services.deciding.keys_rest_on(self._actor, self._session)
         self._typing_rests_on = None
         encoded = base64.b64encode(data).decode()
         await self.call("input.type", {"data": encoded, "encoding": "base64"})
@@ -287,12 +302,12 @@ class View:
         self._has_typed = True
 
     def type_now(self, data: bytes) -> bool:
-        """Write keys in this very turn, since whoever types waits for each; False if `write` has to.
+        """Write keys in this very turn, since the person waits for each; False if `write` has to.
 
         A person's rest on the decision on the keys before, as long as nothing that it was made on
         has changed. An agent's are judged each, here as there.
         """
-        deciding, session = self._services.deciding, self._follower.session
+        deciding, session = self._services.deciding, self._session
         rests_on = deciding.keys_rest_on(self._actor, session)
         if rests_on is None:
             may = self._has_typed and deciding.lets_keys(self._actor, session, data)
@@ -303,7 +318,7 @@ class View:
         return may
 
     async def write_verbatim(self, data: bytes) -> None:
-        """Bytes for the program, whoever has the keyboard."""
+        """Bytes for the program, even while the keyboard is captured."""
         encoded = base64.b64encode(data).decode()
         await self.call("input.write", {"data": encoded, "encoding": "base64"})
 
@@ -362,7 +377,7 @@ class Watch:
         return session_info(session, self._services.node)
 
     def change_shape(self, entry: SessionsEntry) -> dict[str, Any] | None:
-        """A change as a viewer of the list is told it; None if it is not for this one."""
+        """A change, as a viewer of the list gets it; None if it is not for this one."""
         event = entry.event
         if not self.tells(event):
             return None
@@ -456,14 +471,29 @@ def follow_session(
     shown = Size(_clamped(size[0]), _clamped(size[1])) if size and may_size else None
     with (
         services.access.bounds["viewers"].taken(actor, session.profile.id),
-        follow(session, kind=kind, name=actor.name, size=shown) as follower,
+        _looking(session, kind=kind, name=actor.name, size=shown) as viewer,
+        session.log.subscribe() as entries,
     ):
         try:
             settle_size(services, session)
-            yield View(call, services, actor, follower)
+            yield View(call, services, actor, session=session, viewer=viewer, entries=entries)
         finally:
-            session.viewers.remove(follower.viewer)
+            session.viewers.remove(viewer)
             settle_size(services, session)
+
+
+@contextmanager
+def _looking(
+    session: Session, *, kind: ViewerKind, name: str, size: Size | None
+) -> Generator[Viewer]:
+    """One more viewer, and an event for every subscriber."""
+    viewer = session.viewers.add(kind=kind, name=name, size=size)
+    try:
+        session.log.append(ViewersChanged(viewers=len(session.viewers)))
+        yield viewer
+    finally:
+        session.viewers.remove(viewer)
+        session.log.append(ViewersChanged(viewers=len(session.viewers)))
 
 
 @contextmanager

@@ -26,7 +26,7 @@ GIT_S = 10.0
 
 MAX_BYTES = 1024 * 1024
 MAX_ENTRIES = 1_000
-"""Paths of each kind that are told."""
+"""Most paths of each kind in an answer."""
 
 MAX_DEPTH = 64
 SMALL_BYTES = 64 * 1024
@@ -265,7 +265,7 @@ def parse_status(text: str, *, root: str) -> Status:
 
 
 def _sayable(text: str) -> str:
-    """A name that is not UTF-8, as far as it can be told."""
+    """A name that is not UTF-8, with replacement characters."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 

@@ -22,7 +22,7 @@ NEVER = frozenset({Scope.ADMIN, Scope.JOIN})
 def hub_actor(value: object, *, hub: str, allowed: frozenset[Scope]) -> Actor:
     """The hub's caller as this node knows it: `ann@hub`, with no more than the node lets the hub have.
 
-    Without the scope `approve` nobody who comes through the hub counts as a person.
+    A caller through the hub counts as a person only with the scope `approve`.
     """
     caller = cast("dict[str, object]", value if isinstance(value, dict) else {})
     given = caller.get("scopes")
@@ -33,7 +33,7 @@ def hub_actor(value: object, *, hub: str, allowed: frozenset[Scope]) -> Actor:
     client = caller.get("client")
     return Actor(
         kind="person" if is_person else "agent",
-        name=f"{_plain(caller.get('name')) or 'somebody'}@{hub}",
+        name=f"{_plain(caller.get('name')) or 'unnamed'}@{hub}",
         scopes=scopes,
         session=_plain(session) or None,
         session_id=_plain(session) or None,

@@ -141,6 +141,8 @@ def _by_session(
         actor.user is not None and (operation.name in _OF_HUB or noun in _OF_HUB_NOUNS)
     ):
         return None, call
+    if (found := _of_question(operation, call, services)) is not None:
+        return found
     named = call.arguments.get("session")
     if not isinstance(named, str) or "session" not in operation.params.model_fields:
         if actor.user is None:
@@ -156,6 +158,25 @@ def _by_session(
         return None, call
     found = _machine_with(named, actor, services)
     return (None, call) if found is None else _checked(operation, call, found)
+
+
+def _of_question(
+    operation: Operation[Any, Any], call: Call, services: Services
+) -> tuple[RemoteNode, Call] | None:
+    """A question, or a standing approval, that is named with its machine, as a viewer of the hub sees it."""
+    for part in ("approval", "standing"):
+        given = call.arguments.get(part)
+        if isinstance(given, str) and "/" in given and part in operation.params.model_fields:
+            machine, _, id_ = given.partition("/")
+            call = replace(call, arguments={**call.arguments, part: id_})
+            found = next(
+                (each for each in reachable(call.actor, services) if each.node.is_called(machine)),
+                None,
+            )
+            if found is None:
+                raise ServerNotFound(machine[:100])
+            return _checked(operation, call, found)
+    return None
 
 
 def _machine_with(named: str, actor: Actor, services: Services) -> Reachable | None:

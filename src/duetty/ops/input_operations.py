@@ -20,6 +20,9 @@ INTERRUPT = b"\x03"
 SETTLED_S = 0.15
 """A program that printed nothing for this long after a key has shown what it makes of it."""
 
+COMPUTED_S = 5.0
+"""A pager may search a large file before it draws, on a machine that is busy."""
+
 INTERRUPTED_S = 1.0
 """A program may have to tidy up before Ctrl-C ends it."""
 
@@ -71,8 +74,9 @@ async def _typed(
     bound_s = params.max_wait_ms / 1000
     if params.wait == "settle":
         run.quiet_s = INTERRUPTED_S if is_interrupt else SETTLED_S
-        may_compute = is_interrupt or session.alternate_active
-        bound_s = 2 * INTERRUPTED_S if may_compute else 4 * SETTLED_S
+        bound_s = 2 * INTERRUPTED_S if is_interrupt else 4 * SETTLED_S
+        if session.alternate_active:
+            bound_s = COMPUTED_S
     run.watch(data)
     try:
         session.write(data, actor=actor)
@@ -87,13 +91,13 @@ async def _typed(
     is_same = before is not None and now is not None and before.pid == now.pid
     return Written(
         bytes=len(data),
-        after=await run_result(answer, session, params, actor),
+        after=await run_result(answer, session, params, services, actor),
         had_effect=_had_effect(answer, is_same=is_same) if is_interrupt else None,
     )
 
 
 def _had_effect(answer: RunAnswer, *, is_same: bool) -> bool | None:
-    """Whether an interrupt did anything: the program is gone, or said something."""
+    """Whether an interrupt did anything: the program has ended, or printed something."""
     if not is_same or answer.completed_by in ("mark", "exit"):
         return True
     printed = answer.output.text.replace("^C", "").strip() if answer.output else ""
@@ -106,7 +110,7 @@ async def _reset(
     with anyio.move_on_after(TURN_S) as bound:
         await session.run_lock.acquire()
     try:
-        # Without the lock, too: whoever has it may wait for the very program that is to be ended.
+        # Without the lock, too: its holder may wait for the very program that is to be ended.
         await reset(services.registry, session, actor=actor, clock=services.clock)
     finally:
         if not bound.cancelled_caught:

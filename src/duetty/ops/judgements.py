@@ -33,7 +33,7 @@ class CallsTool:
     """The upstream asks for it: `tool` names its request, and there is no tool of that name."""
 
     is_question: bool = False
-    """It is put to a person in any case, so that nobody is asked about it first."""
+    """A person answers it in any case, so policy asks no question before it."""
 
 
 @dataclass(frozen=True, slots=True)

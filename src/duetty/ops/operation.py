@@ -1,4 +1,4 @@
-"""An operation: a thing the product can do, said once.
+"""An operation: a thing the product can do, defined once.
 
 Route, tool, CLI command, schema and docs page are made from it.
 """

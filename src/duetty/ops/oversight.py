@@ -16,8 +16,8 @@ from duetty.config import Paths, Settings
 from duetty.errors import StateUnwritable
 from duetty.ops.guardrail.decision_path import Deciding
 from duetty.ops.guardrail.judge import Judging
-from duetty.ops.guardrail.protected_files import OwnThings
 from duetty.ops.guardrail.question_context import SessionQuestions
+from duetty.ops.guardrail.server_files import OwnThings
 from duetty.ops.rule_names import RULE_NAMES
 from duetty.ops.rulebook.book import Rulebook
 from duetty.session import RecordedRun, Registry
@@ -109,8 +109,8 @@ def open_oversight(
 def of_every_instance(paths: Paths, *, home: str) -> tuple[Path, ...]:
     """Where servers of this person keep their things: none of them is for a sandbox's eyes.
 
-    The settings' whole directory where it is ours alone: a file that somebody replaces, or
-    makes, while a sandbox runs is seen inside. The usual places of servers that keep them
+    The settings' whole directory where it is ours alone: a file that is replaced, or
+    made, while a sandbox runs is seen inside. The usual places of servers that keep them
     elsewhere than this one are added by the sandbox itself, which makes them before it starts.
     """
     places = (paths.state.parent, paths.runtime.parent, paths.config_file)

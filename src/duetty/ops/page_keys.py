@@ -15,7 +15,7 @@ POINT_BYTES, SIGNATURE_BYTES, SECRET_BYTES = 65, 64, 32
 
 
 def kept(key: str) -> str:
-    """What is kept of a key that a page shows.
+    """The stored form of a page's key.
 
     Raises:
         BadArguments: if it is none.
@@ -30,7 +30,7 @@ def kept(key: str) -> str:
 
 
 def is_proof(kept_key: str, challenge: str, proof: str) -> bool:
-    """Whether whoever gave this proof holds the key; takes a millisecond, the first time fifty."""
+    """Whether the giver of this proof holds the key; takes a millisecond, the first time fifty."""
     kind, _, text = kept_key.partition(":")
     try:
         shown = _bytes(proof)

@@ -74,7 +74,7 @@ class PageOpening:
         try:
             page = _written(self._directory, new_link())
         except OSError:
-            return  # nowhere to write: nobody comes, and the caller says so
+            return  # nowhere to write: no page opens, and the caller's answer says so
         self._opened_s = now_s
         self._tasks.start_soon(self._show, program, page)
 
@@ -95,7 +95,7 @@ class PageOpening:
 
 
 def _written(directory: Path, link: str) -> Path:
-    """Nobody knows its name before it is whole, and only its owner may read it."""
+    """Its name appears only when it is complete, and only its owner may read it."""
     descriptor, name = mkstemp(prefix=_PREFIX, suffix=_SUFFIX, dir=directory)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:

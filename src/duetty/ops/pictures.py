@@ -10,7 +10,7 @@ import anyio.to_thread
 
 from duetty.calls import Actor, Effect
 from duetty.errors import BadArguments, OutputExpired, Unavailable
-from duetty.ops.conversations import as_mark, said_in
+from duetty.ops.conversations import as_mark, entries_in
 from duetty.ops.documents import DocumentTooLarge, Stream
 from duetty.ops.judgements import PLAIN
 from duetty.ops.operation import InSession, Operation, Route
@@ -187,8 +187,8 @@ def monospace_family(places: tuple[str, ...] = FONT_PLACES) -> str | None:
 async def _recording(
     params: RecordingParams, session: Session, services: Services, actor: Actor
 ) -> Stream:
-    said = await said_in(session, services, actor)
-    marks = [(each.at_ns, mark) for each in said if (mark := as_mark(each)) is not None]
+    entries = await entries_in(session, services, actor)
+    marks = [(each.at_ns, mark) for each in entries if (mark := as_mark(each)) is not None]
     lines = cast_lines(session, version=params.version, marks=marks)
     # Up to the first piece an error is still an answer; after it, the document ends early.
     first = await anyio.to_thread.run_sync(_piece, lines)
@@ -236,7 +236,7 @@ SNAPSHOT = Operation(
 )
 RECORDING = Operation(
     name="session.recording",
-    summary="Everything the session printed that is kept, with times, as an asciicast; what was said to and by the agent there as its markers.",
+    summary="Everything the session printed that is kept, with times, as an asciicast; messages to and of the agent are its markers.",
     effect=Effect.READ,
     judged=PLAIN,
     params=RecordingParams,

@@ -42,7 +42,7 @@ MAX_SPANS = 100_000
 """Of one answer; the rows below are asked for with the next one. Ten thousand rows of ordinary text have fewer."""
 
 CELLS_PER_TURN = 16_000
-"""Styles take 25 µs a row of eighty: ten thousand of them at once would hold everybody else up."""
+"""Styles take 25 µs a row of eighty: ten thousand of them at once would hold all other calls up."""
 
 
 async def _screen(
@@ -85,8 +85,8 @@ async def _blocks(
     params: BlocksParams, session: Session, services: Services, actor: Actor
 ) -> list[BlockInfo]:
     blocks = list(session.recent)
-    if session.open_block is not None:
-        blocks.append(session.open_block)
+    if session.prompt.open_block is not None:
+        blocks.append(session.prompt.open_block)
     newest_first = [
         block_info(block, session.name)
         for block in reversed(blocks)
@@ -158,7 +158,7 @@ async def _find_block(
     def is_it(block: Block) -> bool:
         return wanted in (block.id, str(block.number))
 
-    known = [*session.recent, *([session.open_block] if session.open_block else [])]
+    known = [*session.recent, *([session.prompt.open_block] if session.prompt.open_block else [])]
     for block in known:
         if is_it(block):
             end = block.end if block.end is not None else session.journal.end

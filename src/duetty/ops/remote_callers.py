@@ -1,4 +1,4 @@
-"""Who calls another node, as it is told, and what that caller hears before the answer."""
+"""The caller's identity in a request to another node, and messages to that caller before the answer."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -21,7 +21,7 @@ def plain_text(text: str) -> str:
 
 
 def caller_of(actor: Actor) -> dict[str, object]:
-    """Who asks, as a node that joined is told."""
+    """The caller's identity, as a joined node gets it."""
     return {
         "kind": actor.kind,
         "name": actor.name if actor.user is None else actor.user,

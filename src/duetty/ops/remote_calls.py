@@ -38,6 +38,7 @@ from duetty.hub import Answer, Asking, RemoteNode
 from duetty.ops.documents import Stream
 from duetty.ops.guardrail.decision_path import Deciding, denied
 from duetty.ops.guardrail.recorded_arguments import recorded_arguments
+from duetty.ops.guardrail.trail_fields import caller_fields
 from duetty.ops.hub_routing import Reachable, reachable
 from duetty.ops.operation import Operation, OperationCall
 from duetty.ops.remote_callers import Hearing, caller_of, plain_text
@@ -47,7 +48,7 @@ from duetty.wire.json_values import MAX_ANSWER_VALUES, has_few_values
 from duetty.wire.results import Done, SessionInfo
 
 ANSWER_S = 30.0
-"""For an answer that needs nobody and nothing but the node."""
+"""For an answer that needs nothing but the node."""
 
 PERSON_S = 330.0
 """For one that a person at the node may be asked about first, with half a minute to spare."""
@@ -357,17 +358,11 @@ def recorded(node: RemoteNode, call: OperationCall, services: Services) -> Gener
         return
     services.trail.check()
     call_id = secrets.token_hex(6)
-    actor = call.actor
-    where = {
-        "call": call_id,
-        "actor": {"kind": actor.kind, "name": actor.name, "token": actor.token},
-        "operation": operation.name,
-        "server": node.name,
-    }
+    caller, where = caller_fields(call.call), {"call": call_id, "server": node.name}
     services.trail.record(
         "call",
         **where,
-        dialect=call.call.dialect,
+        **caller,
         session=call.session_name,
         arguments=recorded_arguments(call, secret=True),
         decision={"decision": "forward"},
@@ -380,4 +375,5 @@ def recorded(node: RemoteNode, call: OperationCall, services: Services) -> Gener
         outcome = error.code
         raise
     finally:
-        services.trail.record("outcome", **where, outcome=outcome)
+        called = {name: caller[name] for name in ("actor", "operation")}
+        services.trail.record("outcome", **where, **called, outcome=outcome)

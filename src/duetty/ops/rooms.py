@@ -138,11 +138,11 @@ async def open_room(
     return room
 
 
-async def hear_room(services: Services, room: Room, told: Mapping[str, Any], size: int) -> None:
+async def hear_room(services: Services, room: Room, message: Mapping[str, Any], size: int) -> None:
     """Raises:
     BadArguments: if it is no message of a host.
     """
-    if await room.take(told, size):
+    if await room.take(message, size):
         services.rooms.touch()
         claim = services.room_claims.get(room.id)
         if claim is not None:

@@ -36,11 +36,8 @@ from duetty.session import (
 from duetty.wire.params import MAX_IDLE_MS, IdleParams, Nothing, RunParams, WaitParams, WatchParams
 from duetty.wire.results import BlockInfo, Ended, Idle, RunResult, ScreenCursor, WaitResult
 
-MAX_LEFT = 64
-"""Ends to be told of one session; the oldest are never asked for any more."""
-
 INTERRUPT_S = 2.0
-"""For Ctrl-C after the caller has gone: nobody waits for it any more."""
+"""For Ctrl-C after the caller has gone."""
 
 
 async def _run(params: RunParams, session: Session, services: Services, actor: Actor) -> RunResult:
@@ -64,8 +61,8 @@ async def _run(params: RunParams, session: Session, services: Services, actor: A
 async def _kept_input(params: RunParams, services: Services, session: Session) -> Path | None:
     if params.stdin is None or session.is_exited:
         return None
-    keep = services.registry.keep_input
-    return await anyio.to_thread.run_sync(keep, session, params.stdin_bytes())
+    keep = services.registry.scratch.keep_input
+    return await anyio.to_thread.run_sync(keep, session.profile.id, params.stdin_bytes())
 
 
 async def _answer(run: Run, params: RunParams, services: Services, actor: Actor) -> RunResult:
@@ -84,28 +81,38 @@ async def _answer(run: Run, params: RunParams, services: Services, actor: Actor)
         raise
     if not run.typed:
         run.close()
-        raise Deadline(
-            f"the line was not typed: {session.name!r} was not ready for it in that time",
-            hint="earlier calls, or a slow prompt, took it; give a longer max_wait_ms",
-        )
+        raise _not_typed(session)
     limit = params.max_output_bytes or services.settings.run_output_bytes
     answer = await run.answer(output_limit=limit)
     if params.interrupt and answer.completed_by == "deadline":
         await services.registry.interrupt(session, actor=actor)
-    return await run_result(answer, session, params, actor)
+    return await run_result(answer, session, params, services, actor)
+
+
+def _not_typed(session: Session) -> Deadline:
+    program = session.foreground
+    if program is None:
+        return Deadline(
+            f"the line was not typed: {session.name!r} was not ready for it in that time",
+            hint="earlier calls, or a slow prompt, took it; give a longer max_wait_ms",
+        )
+    return Deadline(
+        f"the line was not typed: {program.name} (pid {program.pid}) has had the terminal of "
+        f"{session.name!r} for {program.since_s:g} s and reads nothing",
+        hint="run it in another session; or press Ctrl-C first; or wait longer for the end of that program",
+        details={"state": session.state().word},
+    )
 
 
 async def _ended(params: Nothing, services: Services, actor: Actor) -> list[Ended]:
-    """Each is told once."""
+    """Each is returned once."""
     found: list[Ended] = []
     for session in services.registry.sessions():
         if actor.session not in (None, session.name):
             continue
-        mine = [each for each, who in session.left.items() if who == actor.identity]
-        for wanted in mine:
+        for wanted in [each for each, who in session.left.items() if _is_for(who, actor, services)]:
             if wanted == session.profile.id and session.is_exited:
                 found.append(_ended_session(session))
-                services.registry.end_was_reported(session)
             elif block := next((each for each in session.recent if each.id == wanted), None):
                 found.append(
                     Ended(
@@ -118,8 +125,16 @@ async def _ended(params: Nothing, services: Services, actor: Actor) -> list[Ende
                 )
             else:
                 continue
-            del session.left[wanted]
+            services.registry.end_was_told(session, wanted)
     return found
+
+
+def _is_for(caller: str, actor: Actor, services: Services) -> bool:
+    """It was this caller who left it, or a host of the same user that has gone."""
+    identity, _, connection = caller.partition("\t")
+    if actor.identity != identity:
+        return False
+    return connection in ("", actor.connection) or not services.hosts.is_connected(connection)
 
 
 def _ended_session(session: Session) -> Ended:
@@ -136,7 +151,7 @@ def _ended_session(session: Session) -> Ended:
 
 def _running(session: Session, answer: RunAnswer) -> str | None:
     """What an input of several commands has come to, where it has not come to its end."""
-    block = session.open_block
+    block = session.prompt.open_block
     if answer.completed_by in ("mark", "exit") or block is None or block.command_line is None:
         return None
     return block.command_line[:EXCERPT_CHARS]
@@ -182,7 +197,7 @@ async def _run_in_turn(session: Session, run: Run, gone: Callable[[], Awaitable[
 
 
 async def run_result(
-    answer: RunAnswer, session: Session, params: WatchParams, who: Actor
+    answer: RunAnswer, session: Session, params: WatchParams, services: Services, who: Actor
 ) -> RunResult:
     output, blocks = answer.output, answer.blocks
     shown = (
@@ -190,13 +205,13 @@ async def run_result(
         if params.screen
         else None
     )
-    changed = session.shown.changes(who.identity, session.rows())
+    alternate = session.alternate_active
+    changed = session.shown.changes(who.caller, session.rows(), alternate=alternate)
     cursor = session.cursor
-    last = blocks[-1] if blocks else session.open_block
-    if answer.completed_by in ("deadline", "text") and last is not None and last.is_open:
-        session.left[last.id] = who.identity
-        if len(session.left) > MAX_LEFT:
-            del session.left[next(iter(session.left))]
+    last = blocks[-1] if blocks else session.prompt.open_block
+    block = answer.next_block if last is None else last.id
+    if answer.completed_by in ("deadline", "text") and block and (last is None or last.is_open):
+        services.registry.leave(session, block, who.caller)
     return RunResult(
         completed_by=answer.completed_by,
         exit_code=answer.exit_code,
@@ -204,12 +219,13 @@ async def run_result(
         output_bytes=output.total_bytes if output else 0,
         omitted_bytes=output.omitted_bytes if output else 0,
         omitted_lines=output.omitted_lines if output else 0,
-        block=last.id if last else None,
+        block=block,
         blocks=[block.id for block in blocks],
         running=_running(session, answer),
         state=answer.state.word,
         state_known_by=answer.state.known_by,
         continuation=answer.state.continuation,
+        into_program=answer.into_program,
         cwd=answer.cwd,
         duration_ms=answer.duration_ms,
         generation=answer.generation,
@@ -328,7 +344,7 @@ RUN = Operation(
 )
 ENDED = Operation(
     name="command.ended",
-    summary="Commands that this caller stopped waiting for and that have ended since; each is told once.",
+    summary="Commands that this caller stopped waiting for and that have ended since; each is returned once.",
     effect=Effect.READ,
     judged=PLAIN,
     params=Nothing,

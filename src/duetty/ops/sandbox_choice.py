@@ -64,7 +64,7 @@ def _request(params: Confinable, settings: Settings, actor: Actor) -> RequestedL
 def keep_confined(call: OperationCall, services: Services, *, elsewhere: bool) -> None:
     """A confined connection changes neither what runs bare nor anything on another server.
 
-    `elsewhere`: the call is for another server, whose sandboxes nobody here answers for.
+    `elsewhere`: the call is for another server, whose sandboxes this one cannot check.
 
     Raises:
         PolicyDenied: if it would.

@@ -103,7 +103,7 @@ async def _link(params: LinkParams, services: Services, actor: Actor) -> Link:
     for scope in Scope:
         permit(actor, scope)  # a browser that is signed in may do everything
     if actor.kind != "person":
-        # Whoever signs in is a person, and persons answer questions about agents.
+        # A signed-in browser is a person's, and persons answer questions about agents.
         raise NotAPerson(
             "an agent cannot sign a browser in", hint="`duetty token link`, by a person"
         )

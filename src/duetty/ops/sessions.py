@@ -86,6 +86,7 @@ def _open_request(params: OpenParams, services: Services, actor: Actor) -> OpenR
         sandbox=sandbox_order(params, settings, actor, services.registry),
         owner=actor.identity,
         bounds=_bounds(params, services),
+        left_by=actor.caller if params.background else None,
     )
 
 
@@ -94,7 +95,6 @@ def _bounds(params: OpenParams, services: Services) -> Bounds:
     return Bounds(
         ends_at_ns=None if run_ms is None else services.clock.wall_ns() + run_ms * 1_000_000,
         max_output_bytes=params.max_output_bytes,
-        is_background=params.background,
     )
 
 
@@ -134,7 +134,7 @@ def _keep_bound(
     given: Iterable[str] = (),
     taken: Iterable[str] = (),
 ) -> None:
-    """Whoever a rule binds by a tag does not choose the tag: only a person loosens."""
+    """An actor that a rule binds by a tag does not choose the tag: only a person loosens."""
     if actor.kind == "person":
         return
     rules = services.deciding.rules + services.deciding.judging.projects.of(cwd)
@@ -250,8 +250,8 @@ def own_candidates(services: Services, actor: Actor) -> list[Candidate]:
 
 
 def _may_be_meant(session: Session, actor: Actor) -> bool:
-    """What runs in the background is nobody's to type into."""
-    if session.is_exited or session.profile.bounds.is_background:
+    """A background run takes no input."""
+    if session.is_exited or session.profile.id in session.left:
         return False
     is_confined = actor.confined is None or session.profile.sandbox != "none"
     return actor.session in (None, session.name) and is_confined
@@ -260,8 +260,8 @@ def _may_be_meant(session: Session, actor: Actor) -> bool:
 async def _select(params: SelectParams, services: Services, actor: Actor) -> SelectedSession:
     candidates: Sequence[Candidate] = own_candidates(services, actor)
     if params.room_tool is not None:
-        told = await listed_rooms(services, actor.user)
-        candidates = room_candidates(told, params.room_tool)
+        rooms = await listed_rooms(services, actor.user)
+        candidates = room_candidates(rooms, params.room_tool)
     elif services.candidates is not None:
         candidates = await services.candidates(actor)
     return selected(candidates, params)

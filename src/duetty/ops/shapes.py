@@ -67,7 +67,7 @@ EXCERPT_CHARS = 200
 
 
 def background_info(session: Session) -> Background | None:
-    profile, block = session.profile, session.open_block
+    profile, block = session.profile, session.prompt.open_block
     if (owner := session.left.get(profile.id)) is not None:
         block = None
     elif block is None or (owner := session.left.get(block.id)) is None:
@@ -75,7 +75,7 @@ def background_info(session: Session) -> Background | None:
     line = profile.command if block is None else block.command_line
     ends_at_ns = profile.bounds.ends_at_ns
     return Background(
-        owner=owner,
+        owner=owner.partition("\t")[0],
         command_line=(line or "")[:EXCERPT_CHARS] or None,
         block=None if block is None else block.id,
         ends_at=None if ends_at_ns is None else time_text(ends_at_ns),
@@ -92,14 +92,14 @@ def exit_code_of(session: Session) -> int | None:
 
 
 def foreground_info(session: Session) -> Foreground | None:
-    found = session.foreground
+    found = session.reader or session.foreground
     if found is None:
         return None
     return Foreground(name=found.name, pid=found.pid, running_s=found.since_s)
 
 
 def with_answer(result: Any, granted: Granted | None) -> Any:
-    """The result with what the person said who was asked about the call, where it tells of that."""
+    """The result with the answer of the person who approved the call, where it has a field for it."""
     if granted is None or granted.is_standing:
         return result
     if isinstance(result, RunProcessResult):

@@ -57,7 +57,7 @@ class Shares:
         """
         is_person = actor.kind == "person"
         owners = [(place, "")]
-        # The person at this machine has no share: nobody else comes by the unix socket.
+        # The person at this machine needs no share: only they use the unix socket.
         if not (is_person and actor.token is None):
             owners.append((place, actor.identity))
             if self._held[place, actor.identity] + amount > self.each:

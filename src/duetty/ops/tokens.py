@@ -25,7 +25,7 @@ async def _create(params: TokenCreateParams, services: Services, actor: Actor) -
     if Scope.APPROVE in scopes:
         scopes = answering(scopes, actor)
     for scope in sorted(scopes):
-        permit(actor, scope)  # nobody hands out more than they have
+        permit(actor, scope)  # an actor hands out only scopes of its own
     token, record = services.access.issue(
         params.name,
         scopes=scopes,

@@ -36,16 +36,16 @@ from duetty.wire.upstreams import AnswerParams, UpstreamQuestion
 
 SAMPLING, ELICITATION = "sampling/createMessage", "elicitation/create"
 ASK_S = 600.0
-"""How long an upstream's question waits for anybody."""
+"""How long an upstream's question waits for an answer."""
 
 UPSTREAM_ITSELF = Actor(kind="agent", name="upstream")
-"""In whose name an upstream asks that nobody has called."""
+"""The actor of an upstream's question outside of any call."""
 
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 _PASSED_ON = (
     "messages", "modelPreferences", "temperature", "maxTokens", "stopSequences", "tools", "toolChoice",
 )  # fmt: skip
-"""Of a request for a completion. What others said is none of its business (`includeContext`)."""
+"""Of a request for a completion. It gets no messages of others (`includeContext`)."""
 
 
 class _Request(Params):
@@ -166,7 +166,7 @@ async def _completion(
     answer = await _first(upstream, "sampling", params, services, actor, client, at_host)
     if answer is None:
         raise HostUnavailable(
-            "nobody can be asked for a completion",
+            "no host or person can be asked for a completion",
             hint="a host that offers sampling, or a person at the page, could answer",
         )
     if answer.get("action") in ("decline", "cancel"):
@@ -205,7 +205,7 @@ async def _first(
     client: HostClient | None,
     at_host: Callable[[HostClient], Awaitable[dict[str, Any]]],
 ) -> dict[str, Any] | None:
-    """What the host or a person at the page says first; None where nobody is there, or in time."""
+    """The first answer, of the host or of a person at the page; None if none comes in time."""
     answer: dict[str, Any] | None = None
     can_ask = services.approvals.attendance.can_ask()
     if client is None and not can_ask:

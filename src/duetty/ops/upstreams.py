@@ -41,6 +41,7 @@ from duetty.upstreams import (
     Tool,
     Upstream,
     Upstreams,
+    lead_of,
     load_upstreams,
     no_upstreams,
     offers_for,
@@ -76,6 +77,7 @@ from duetty.wire.upstreams import (
     UpstreamError,
     UpstreamInfo,
     UpstreamList,
+    UpstreamListParams,
     UpstreamLog,
     UpstreamLogs,
     UpstreamOffer,
@@ -87,8 +89,11 @@ from duetty.wire.upstreams import (
     UpstreamToolsParams,
 )
 
-FOUND_CHARS = 300
+FOUND_CHARS = 600
 """Of a description in a list of what was found; `upstreams.describe` has all of it."""
+
+LEAD_CHARS = 100
+"""Of its first sentence, in the same list."""
 
 _CALLING = (
     UpstreamNotFound,
@@ -280,8 +285,18 @@ async def _find(params: FindToolsParams, services: Services, actor: Actor) -> Fo
     if index is None:
         index = await anyio.to_thread.run_sync(Index, allowed)
         upstreams.keep(key, index)
-    found = index.find(params.query, limit=params.limit)
-    return FoundTools(tools=[_found(tool) for tool in found], of=len(allowed))
+    fitting = index.find(params.query)
+    ids = {tool.id for tool in fitting}
+    ranked = fitting + [tool for tool in allowed if tool.id not in ids]
+    end = params.offset + params.limit
+    if params.offset < len(fitting) < end:
+        end = len(fitting)  # the others only when they are asked for
+    return FoundTools(
+        tools=[_found(tool) for tool in ranked[params.offset : end]],
+        fits=len(fitting),
+        of=len(ranked),
+        next=end if end < len(ranked) else None,
+    )
 
 
 def _found(tool: Tool) -> FoundTool:
@@ -293,6 +308,8 @@ def _found(tool: Tool) -> FoundTool:
         upstream=tool.upstream,
         title=tool.title,
         description=tool.description[:FOUND_CHARS],
+        lead=lead_of(tool.description)[:LEAD_CHARS],
+        input_schema=schema,
         parameters=[name if name in required else f"{name}?" for name in names],
     )
 
@@ -358,8 +375,12 @@ async def _complete(params: CompleteParams, services: Services, actor: Actor) ->
     return Completions(values=values)
 
 
-async def _resources(params: UpstreamParams, services: Services, actor: Actor) -> UpstreamResources:
-    resources, templates = await services.upstreams.resources(params.upstream)
+async def _resources(
+    params: UpstreamListParams, services: Services, actor: Actor
+) -> UpstreamResources:
+    resources, templates = await services.upstreams.resources(
+        params.upstream, late_s=_late_s(params)
+    )
     return UpstreamResources(
         resources=[_with_visible_texts(each) for each in resources],
         templates=[_with_visible_texts(each) for each in templates],
@@ -372,8 +393,12 @@ async def _read(params: ReadUpstreamParams, services: Services, actor: Actor) ->
     return ResourceContents(contents=answer.get("contents") or [], meta=answer.get("_meta"))
 
 
-async def _prompts(params: UpstreamParams, services: Services, actor: Actor) -> UpstreamPrompts:
-    found = await services.upstreams.prompts(params.upstream)
+def _late_s(params: UpstreamListParams) -> float | None:
+    return None if params.late_ms is None else params.late_ms / 1000
+
+
+async def _prompts(params: UpstreamListParams, services: Services, actor: Actor) -> UpstreamPrompts:
+    found = await services.upstreams.prompts(params.upstream, late_s=_late_s(params))
     return UpstreamPrompts(prompts=[_with_visible_texts(each) for each in found])
 
 
@@ -613,7 +638,7 @@ RESOURCES = Operation(
     summary="Resources and templates of an upstream, as it lists them.",
     effect=Effect.READ,
     judged=PLAIN,
-    params=UpstreamParams,
+    params=UpstreamListParams,
     result=UpstreamResources,
     run=_resources,
     route=Route(method="GET", path="/upstreams/{upstream}/resources"),
@@ -636,7 +661,7 @@ PROMPTS = Operation(
     summary="Prompts of an upstream, as it lists them.",
     effect=Effect.READ,
     judged=PLAIN,
-    params=UpstreamParams,
+    params=UpstreamListParams,
     result=UpstreamPrompts,
     run=_prompts,
     route=Route(method="GET", path="/upstreams/{upstream}/prompts"),

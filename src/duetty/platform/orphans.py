@@ -1,8 +1,8 @@
 """Processes that lost their parents come back to us, and not to init.
 
-A process is known by its parents: whoever runs in a session is no person, whatever variables it has
+A process is known by its parents: a process in a session is no person, whatever variables it has
 dropped. `setsid … &` would leave that line of descent. So the keeper and the server adopt what is
-left behind below them, and somebody has to see its end. The standard library only, for the keeper.
+left behind below them, and needs to be reaped. The standard library only, for the keeper.
 """
 
 import os
@@ -22,7 +22,7 @@ def adopt_orphans() -> bool:
 
 
 def forget_ended(before: frozenset[int]) -> frozenset[int]:
-    """Let go of children that had ended `before` and still nobody waited for; those that have now.
+    """Reap children that had ended `before` and were not reaped since; return those that have ended now.
 
     Who started a child waits for it and hears at once. So what stays is an orphan.
     """

@@ -23,7 +23,7 @@ def is_beside_us(pid: int) -> bool:
     """Whether it runs in the same PID namespace; not if that cannot be known.
 
     The kernel lists its number in each namespace, from ours inwards. Unlike the links in
-    /proc/PID/ns, that is told of processes that cannot be traced, too: root's, for one.
+    /proc/PID/ns, that can be read for processes that cannot be traced, too: root's, for one.
     """
     seen = [line.split()[1:] for line in _of(pid, "status") if line.startswith("NSpid:")]
     return seen == [[str(pid)]]

@@ -1,6 +1,6 @@
-"""Short turns of the processor, for a thread that somebody waits for.
+"""Short turns of the processor, for a thread that a person waits for.
 
-Linux lets whoever runs finish a turn of some three milliseconds, and who wakes meanwhile
+Linux lets a running thread finish a turn of some three milliseconds, and one that wakes meanwhile
 waits for it: beside a flood that is most of what a key takes. Since 6.12 a thread can ask for
 shorter turns, and is then let in at once. It gets no more of the processor by that, only sooner.
 Where the kernel knows nothing of it, nothing changes.
@@ -34,7 +34,7 @@ def ask_short_turns() -> bool:
     """For the calling thread, and none that it starts; whether the kernel heard."""
     number = _SET.get(os.uname().machine)
     if number is None or os.sched_getscheduler(0) != os.SCHED_OTHER:
-        return False  # somebody chose another policy for us: they know better
+        return False  # an administrator chose another policy for us
     with suppress(ImportError, OSError, AttributeError):
         import ctypes  # here: most commands never come this way
 

@@ -79,7 +79,7 @@ class Probe(NamedTuple):
     foreground: int | None
     reader: Reader | None
     known: bool
-    """Whether `reader` is None because nobody reads, rather than because it is unknown."""
+    """Whether `reader` is None because no process reads, rather than because it is unknown."""
     processes: int
     """Of the foreground group."""
     commands: tuple[str, ...]
@@ -240,7 +240,7 @@ def _blocked(pid: int, tid: int, terminal: _Terminal, calls: dict[int, str]) -> 
     for fd in fds:
         if terminal.is_behind(pid, fd):
             # ssh and its like relay the terminal and a connection at once: whether the far
-            # side computes or asks cannot be told from here, so it is not called a reader.
+            # side computes or asks is unknown here, so it is not called a reader.
             others = [other for other in fds if other != fd]
             return None if _relays(pid, others, terminal.proc) else Reader(pid, via, fd)
     return None

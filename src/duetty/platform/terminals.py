@@ -1,4 +1,4 @@
-"""What is asked of a PTY besides bytes: its size and settings, who has it, and to forget what nobody read."""
+"""Ioctls of a PTY: its size, its settings, its foreground group, and dropping unread input."""
 
 import fcntl
 import os
@@ -47,7 +47,7 @@ def set_window_size(fd: int, *, cols: int, rows: int) -> None:
 
 
 def has_output(fd: int) -> bool:
-    """Whether there is something to read on this side of the PTY, that nobody has taken yet."""
+    """Whether there are unread bytes on this side of the PTY."""
     if fd < 0:
         return False
     waiting = select.poll()
@@ -85,14 +85,15 @@ def foreground(master: int) -> Foreground | None:
         group = os.tcgetpgrp(master)
     except OSError:
         return None
-    if (found := _program(group)) is not None:
+    if (found := program(group)) is not None:
         return found
     # The first program of a pipe may have ended.
     pids = (int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit())
-    return next((each for pid in pids if (each := _program(pid, group)) is not None), None)
+    return next((each for pid in pids if (each := program(pid, group)) is not None), None)
 
 
-def _program(pid: int, group: int | None = None) -> Foreground | None:
+def program(pid: int, group: int | None = None) -> Foreground | None:
+    """What is known of a process; None if it has gone, or is not of the group."""
     try:
         name, _, rest = Path(f"/proc/{pid}/stat").read_text().partition("(")[2].rpartition(")")
         fields = rest.split()
@@ -106,13 +107,13 @@ def _program(pid: int, group: int | None = None) -> Foreground | None:
 
 
 def unread_bytes(master: int) -> int:
-    """What was written to a PTY and not read by whoever has its other end; -1 if unknown."""
+    """Bytes written to a PTY that the process at its other end has not read; -1 if unknown."""
     try:
         slave = fcntl.ioctl(master, _TIOCGPTPEER, os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError:
         return -1
     try:
-        has_output(slave)  # the kernel passes bytes on later; whoever asks for them has it done now
+        has_output(slave)  # the kernel passes bytes on later; this poll has it done now
         return struct.unpack("i", fcntl.ioctl(slave, termios.FIONREAD, bytes(4)))[0]
     except OSError:
         return -1
@@ -137,7 +138,7 @@ def drop_unread(fd: int) -> None:
 def interrupt_editor(fd: int) -> bool:
     """Do what Ctrl-C does to a program that reads key by key and echoes itself; False for any other.
 
-    With the key, the kernel drops what the program printed and nobody has taken: a shell's line editor
+    With the key, the kernel drops the program's unread output: a shell's line editor
     would be shown with a line that it has cleared, and its prompt could be missing.
     """
     try:

@@ -67,7 +67,7 @@ def analyse_anew(text: str, cwd: str = "", shell: str = "", workspace: str = "")
             scan = scan_text(text, cwd, workspace=workspace, shell=shell)
         else:
             scan = scan_line(recognised, cwd, workspace=workspace, shell=shell)
-    except Exception:  # noqa: BLE001 - a scan that fails has read nothing, and that is said
+    except Exception:  # noqa: BLE001 - a scan that fails has read nothing, and the analysis shows that
         scan = _FAILED
     return new(Analysis, (recognised, proof, scan))
 

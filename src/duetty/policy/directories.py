@@ -13,7 +13,7 @@ from duetty.policy.proving.recogniser import Line
 from duetty.policy.scanning.findings import UNKNOWN, program_name
 
 MAX_DIRECTORIES = 256
-"""Beyond that it cannot be told any more where a line is."""
+"""Beyond that the directory of a line is unknown."""
 
 MAX_TURNED = 3
 """So many relative directories are tried in any order: a function is entered where it is called."""
@@ -61,7 +61,7 @@ def entered(line: str | None, cwd: str, *, shell: str = "") -> Entered:
 
 
 def _targets(words: Sequence[str]) -> list[str]:
-    """Where one command goes; an empty text where that is not said."""
+    """Where one command goes; an empty text where it names none."""
     name, given = program_name(words[0]), words[1:]
     if name in _ENTERING:
         operands = [each for each in given if each == "-" or each[:1] not in ("-", "+")]

@@ -39,7 +39,7 @@ from duetty.policy.scanning.catalogue import CLASSES
 MAX_RULES = 500
 MAX_PATTERNS = 200
 MAX_NAMED = 40
-"""More names than these help nobody in a message."""
+"""A message lists no more names than these."""
 
 Verdict = Literal["deny", "ask", "allow"]
 
@@ -84,7 +84,7 @@ class Rule:
     def applying(self, call: Judged) -> "Rule | None":
         """This rule, if every condition but the command's holds.
 
-        Where the line may go to its directories and nobody can tell, it asks whatever it decides.
+        Where the line may change to one of its directories, and that is unknown, it asks whatever it decides.
         """
         if not self._applies_anywhere(call):
             return None
@@ -148,7 +148,7 @@ class Rule:
 class RuleSet:
     rules: tuple[Rule, ...] = ()
     profile: Profile | None = None
-    """What the document asked for; None when it said nothing."""
+    """What the document asked for; None when it has no such key."""
 
     def applying(self, call: Judged) -> list[Rule]:
         """Those whose every condition but the command's holds, in an order that is always the same."""

@@ -27,7 +27,8 @@ from duetty.errors import (
     ForkFailed,
     ProcessIdConflict,
 )
-from duetty.platform.descendants import descendants
+from duetty.platform.descendants import descendants, started_at
+from duetty.platform.own_process import hold_process, memory_file
 from duetty.processes.output import Output
 from duetty.removal import remove_trees
 from duetty.sandbox import Places, SandboxRequest, wrap
@@ -39,7 +40,7 @@ DRAIN_S = 0.2
 """How long output is waited for after the command's end, when something it left holds the pipe."""
 
 SIGNALLED = 128
-"""Added to the signal that ended a command, in the exit code of whoever waited for it."""
+"""Added to the signal that ended a command, in the exit code that its waiter gets."""
 
 KILL_S = 3.0
 """How long a stop waits after KILL; uninterruptible I/O may hold a process longer."""
@@ -137,7 +138,7 @@ class Process:
         self.exit_signal: int | None = None
         self.timed_out = False
         self.stopped = False
-        """Whether somebody asked for its end."""
+        """Whether a call asked for its end."""
 
         self.started_at_ns = clock.wall_ns()
         self.ended_s: float | None = None
@@ -202,7 +203,7 @@ class Process:
         if self._popen.poll() is not None:
             return
         try:
-            fd = os.pidfd_open(self.pid)
+            fd = hold_process(self.pid)
         except (AttributeError, OSError):  # not Linux, or no descriptor left: a thread waits
             await anyio.to_thread.run_sync(self._popen.wait, abandon_on_cancel=True)
             return
@@ -335,7 +336,7 @@ async def start(
     """
     argv = order.argv()
     started: tuple[subprocess.Popen[bytes], str] | None = None
-    with anyio.CancelScope(shield=True):  # else a child could be started that nobody knows
+    with anyio.CancelScope(shield=True):  # else a child could be started and lost
         started = await anyio.to_thread.run_sync(_start, argv, order, directory)
     assert started is not None
     child, sandbox = started
@@ -354,7 +355,7 @@ def _start(argv: list[str], order: Order, directory: Path) -> tuple[subprocess.P
         directory.mkdir(mode=0o700)
     except FileExistsError:
         raise ProcessIdConflict(directory.name) from None
-    spec_fd = os.memfd_create("sandbox") if order.sandbox.asked != "none" else -1
+    spec_fd = memory_file("sandbox") if order.sandbox.asked != "none" else -1
     try:
         wrapped = wrap(
             argv,
@@ -400,12 +401,3 @@ def _start(argv: list[str], order: Order, directory: Path) -> tuple[subprocess.P
             os.close(spec_fd)
     (directory / "pid").write_text(f"{child.pid} {started_at(child.pid)}\n", encoding="utf-8")
     return child, wrapped.level
-
-
-def started_at(pid: int) -> str:
-    """When a process began, in the kernel's own count; tells it from a later one of its number."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-    return stat.rpartition(")")[2].split()[19]

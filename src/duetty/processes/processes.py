@@ -14,7 +14,8 @@ from anyio.abc import TaskGroup
 from duetty.clock import Clock
 from duetty.config import OWN_PLACE
 from duetty.errors import MaxProcesses, ProcessNotFound
-from duetty.processes.process import Order, Process, start, started_at
+from duetty.platform.descendants import started_at
+from duetty.processes.process import Order, Process, start
 from duetty.removal import remove_trees
 
 KEPT = 100

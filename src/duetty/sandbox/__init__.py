@@ -2,7 +2,7 @@
 
 The boundary, where policy is the guardrail: it wraps the whole shell, never a
 single command in a bare one. Says which level there is; asking for what cannot
-be had is an error. `launch.py` is a program of its own (standard library only)
+be had is an error. `platform/sandbox_launch.py` is a program of its own (standard library only)
 for machines without user namespaces.
 
 Knows nothing of sessions, calls or rules.

@@ -1,11 +1,12 @@
-"""Reading small files that somebody else may have put there, without waiting and without an end in sight."""
+"""Bounded reads of small files that a hostile program may have put there: a FIFO, or one without an end."""
 
 import errno
 import os
 import stat
 from pathlib import Path
 
-from duetty.sandbox.launch import open_plain
+from duetty.platform.own_process import opened_again
+from duetty.platform.sandbox_launch import open_plain
 
 
 def bytes_of(path: Path, most_bytes: int, *, through_links: bool) -> bytes:
@@ -20,10 +21,7 @@ def bytes_of(path: Path, most_bytes: int, *, through_links: bool) -> bytes:
     try:
         if not stat.S_ISREG(os.fstat(found).st_mode):
             raise OSError(errno.ENOENT, "it is no file")
-        # The same file, whatever has its name by now.
-        readable = os.open(
-            f"/proc/self/fd/{found}", os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-        )
+        readable = opened_again(found, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     finally:
         os.close(found)
     with os.fdopen(readable, "rb", buffering=0) as file:

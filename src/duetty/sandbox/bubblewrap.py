@@ -1,7 +1,7 @@
 """The words for bubblewrap: what is shown, hidden, covered and protected, in this order.
 
 Beside the words goes a list of the mounts that they mean, by file and not by name: names can be
-made to lead elsewhere while bubblewrap reads them, and `launch.py` compares.
+made to lead elsewhere while bubblewrap reads them, and `sandbox_launch.py` compares.
 """
 
 import os
@@ -10,16 +10,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from duetty.errors import BadArguments, BadWorkingDirectory
+from duetty.platform.sandbox_launch import open_plain
 from duetty.sandbox import hidden_files as known
 from duetty.sandbox.hidden_files import is_within
-from duetty.sandbox.launch import open_plain
 from duetty.sandbox.mounts import MountTable
 from duetty.sandbox.protected_paths import Hidden, guarded
 from duetty.sandbox.request import Places, SandboxRequest
 from duetty.sandbox.stat_checks import is_directory, stat_of
 
 PROC_READONLY = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "pressure")
-"""Settings of the whole machine: they belong to root, who may be running this server, or to everybody."""
+"""Settings of the whole machine: they belong to root, who may be running this server, or to all users."""
 
 
 OF_INIT = "/proc/1"
@@ -162,7 +162,7 @@ def _hide(
     if stat_of(path) is None:
         if around is not None:
             raise BadArguments(
-                f"workspace {str(around)!r} is where {str(path)!r} would be, which nobody inside may make",
+                f"workspace {str(around)!r} is where {str(path)!r} would be, which no program inside may make",
                 hint="choose a smaller workspace",
             )
         return False

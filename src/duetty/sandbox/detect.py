@@ -7,7 +7,8 @@ from functools import cache
 from pathlib import Path
 
 from duetty.platform.capabilities import bubblewrap_path, landlock_abi
-from duetty.sandbox.seccomp import AF_UNIX, filter_program
+from duetty.platform.descendants import first_child
+from duetty.platform.seccomp import AF_UNIX, filter_program
 
 PROBE_S = 10.0
 MIN_LANDLOCK = 3
@@ -50,13 +51,10 @@ def inner_pid(pid: int, level: str) -> int:
     if level != "bubblewrap":
         return pid
     for _ in range(2):
-        try:
-            children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
-        except OSError:
+        child = first_child(pid)
+        if child is None:
             return pid
-        if not children:
-            return pid
-        pid = int(children[0])
+        pid = child
     return pid
 
 

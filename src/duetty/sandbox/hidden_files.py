@@ -4,12 +4,13 @@ import os
 import pwd
 import stat
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 from duetty.errors import SandboxUnavailable
+from duetty.platform.bound_sockets import bound_sockets
 from duetty.sandbox.stat_checks import real, stat_of
 
 PRIVATE = ("/tmp", "/run", "/var/tmp")  # noqa: S108 - these are replaced, not used
@@ -43,7 +44,7 @@ OF_ROOT = (
 """Secrets of the machine, which root owns: without any power it can read them all the same."""
 
 SERVERS = (".local/state/duetty", ".config/duetty")
-"""In the home directory: state and settings of servers that were told of no other place.
+"""In the home directory: state and settings of servers without a place of their own.
 
 Their sockets are in private places.
 """
@@ -60,8 +61,6 @@ DROPPED_ENVIRONMENT = frozenset(
 
 _ACL_USER, _ACL_GROUP = 2, 8
 MAX_SOCKETS = 1_000
-MAX_PROCESSES = 5_000
-"""Looked through for the directory of one that named its socket without any."""
 
 
 def is_within(path: Path | str, places: Iterable[Path]) -> bool:
@@ -71,7 +70,7 @@ def is_within(path: Path | str, places: Iterable[Path]) -> bool:
 
 
 def homes_of(named: str) -> list[Path]:
-    """The person's: as the server was told, and as the machine knows it, whatever HOME it was started with."""
+    """The person's homes: from the settings, and from the machine's accounts, whatever HOME the server has."""
     every = (named, account_home(os.geteuid()))
     return list(dict.fromkeys(Path(home) for home in every if home))
 
@@ -107,7 +106,7 @@ def credentials(homes: Iterable[Path]) -> tuple[list[Path], list[str]]:
 
 
 def secrets_of_root() -> list[Path]:
-    """What is hidden where root runs the server; from everybody else it is closed anyway.
+    """What is hidden where root runs the server; to all other users it is closed anyway.
 
     Raises:
         SandboxUnavailable: if one cannot be located.
@@ -147,7 +146,7 @@ def listening_sockets(beside: Iterable[Path]) -> list[Path]:
     """
     hidden = tuple(beside)
     found: dict[Path, None] = {}
-    for bound in _bound_paths():
+    for bound in bound_sockets():
         path = _real(bound)
         if path in found or is_within(path, hidden) or not _is_reachable(path):
             continue
@@ -160,45 +159,6 @@ def listening_sockets(beside: Iterable[Path]) -> list[Path]:
     return list(found)
 
 
-def _bound_paths() -> Iterator[Path]:
-    try:
-        text = Path("/proc/net/unix").read_text(encoding="utf-8", errors="surrogateescape")
-    except OSError:
-        return
-    relative: dict[str, str] = {}
-    for line in text.split("\n")[1:]:
-        fields = line.split(maxsplit=7)
-        if len(fields) < 8:
-            continue
-        if fields[7].startswith("/"):
-            yield Path(fields[7])
-        else:
-            relative[fields[6]] = fields[7]
-    if relative:
-        yield from _placed(relative)
-
-
-def _placed(relative: dict[str, str]) -> Iterator[Path]:
-    """Sockets that were bound by a name without a directory: it is in that of a process that has it.
-
-    As far as that can be seen: a process that went elsewhere since took the answer with it.
-    """
-    wanted = {f"socket:[{inode}]": name for inode, name in relative.items()}
-    looked_at = 0
-    for process in Path("/proc").iterdir():
-        if not process.name.isdigit():
-            continue
-        looked_at += 1
-        if looked_at > MAX_PROCESSES:
-            return
-        with suppress(OSError):
-            directory = (process / "cwd").readlink()
-            for fd in (process / "fd").iterdir():
-                with suppress(OSError):
-                    if (name := wanted.get(str(fd.readlink()))) is not None:
-                        yield Path(os.path.normpath(directory / name))
-
-
 def _real(path: Path) -> Path:
     """By a name without links on the way: /var/run is /run."""
     try:
@@ -208,7 +168,7 @@ def _real(path: Path) -> Path:
 
 
 def _is_reachable(path: Path) -> bool:
-    """Whether it is a socket that can be reached without powers of root, which nobody has inside."""
+    """Whether it is a socket that can be reached without powers of root, which no program has inside."""
     found = stat_of(path)
     if found is None or not stat.S_ISSOCK(found.st_mode):
         return False

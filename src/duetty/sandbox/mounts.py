@@ -1,29 +1,15 @@
 """By which other paths a file can be reached: what is mounted in two places is hidden in both, or in none."""
 
-import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from duetty.errors import SandboxUnavailable
-from duetty.sandbox.launch import plain_name
+from duetty.platform.mount_table import Mount, mount_id, mounts
 from duetty.sandbox.stat_checks import check_absent
 
 MAX_MOUNTS = 20_000
 MAX_FOUND = 1_000
 """Other paths; each is one more mount, or rule, at the start of a sandbox."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Mount:
-    id: int
-    device: str
-    """Of the whole file system: parts of it (subvolumes) have numbers of their own in `stat`."""
-
-    root: str
-    """What of the file system is mounted."""
-
-    point: str
 
 
 class MountTable:
@@ -33,9 +19,9 @@ class MountTable:
         """Raises:
         SandboxUnavailable: if there is more than can be looked through.
         """
-        self._by_id: dict[int, _Mount] = {}
-        self._by_device: dict[str, list[_Mount]] = {}
-        for mount in _mounts():
+        self._by_id: dict[int, Mount] = {}
+        self._by_device: dict[str, list[Mount]] = {}
+        for mount in mounts():
             self._by_id[mount.id] = mount
             self._by_device.setdefault(mount.device, []).append(mount)
             if len(self._by_id) > MAX_MOUNTS:
@@ -82,7 +68,7 @@ class MountTable:
             if inner.point != place and _below(inner.point, place) is not None:
                 yield from self._others(inner, inner.root, kept)
 
-    def _others(self, mount: _Mount, inside: str, kept: tuple[str, ...]) -> Iterator[str]:
+    def _others(self, mount: Mount, inside: str, kept: tuple[str, ...]) -> Iterator[str]:
         """`inside`: the place's path in its file system."""
         for other in self._by_device[mount.device]:
             if other is mount:
@@ -100,38 +86,17 @@ class MountTable:
                 yield path
 
 
-def _mounts() -> Iterator[_Mount]:
-    try:
-        raw = Path("/proc/self/mountinfo").read_bytes()  # a name may have a carriage return in it
-    except OSError:
-        return
-    for line in raw.decode("utf-8", "surrogateescape").split("\n"):
-        fields = line.split(" ", maxsplit=5)
-        if len(fields) > 5:
-            root, point = plain_name(fields[3]), plain_name(fields[4])
-            yield _Mount(id=int(fields[0]), device=fields[2], root=root, point=point)
-
-
 def _mount_id(path: str) -> int:
-    """Of the mount that this path leads to, by the kernel's word; -1 if it leads nowhere.
+    """Of the mount that this path leads to; -1 if it leads nowhere.
 
     Raises:
         SandboxUnavailable: if it cannot be found out.
     """
     try:
-        fd = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+        return mount_id(path)
     except OSError as error:
         check_absent(path, error)
         return -1
-    try:
-        with open(f"/proc/self/fdinfo/{fd}", encoding="ascii") as lines:
-            found = (line.split()[1] for line in lines if line.startswith("mnt_id:"))
-            return int(next(found, "-1"))
-    except OSError as error:
-        check_absent(path, error)
-        return -1
-    finally:
-        os.close(fd)
 
 
 def _below(path: str, place: str) -> str | None:

@@ -4,7 +4,7 @@ import errno
 import os
 from pathlib import Path
 
-from duetty.sandbox.launch import open_plain
+from duetty.platform.sandbox_launch import open_plain
 from duetty.sandbox.stat_checks import check_absent
 
 

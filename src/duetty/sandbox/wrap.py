@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from duetty.errors import BadArguments, SandboxUnavailable
+from duetty.platform import sandbox_launch
+from duetty.platform.seccomp import AF_INET, AF_INET6, AF_NETLINK, AF_UNIX, filter_program
 from duetty.sandbox import hidden_files as known
 from duetty.sandbox.bubblewrap import Mounts, mounts_of
 from duetty.sandbox.caches import cache_directory, cache_variables
@@ -18,14 +20,13 @@ from duetty.sandbox.mounts import MountTable
 from duetty.sandbox.own_code import own_places
 from duetty.sandbox.protected_paths import hidden_places, other_paths
 from duetty.sandbox.request import Level, Limits, Places, SandboxRequest, Wrapped
-from duetty.sandbox.seccomp import AF_INET, AF_INET6, AF_NETLINK, AF_UNIX, filter_program
 from duetty.sandbox.stat_checks import real
 from duetty.shell import confined
 
 SPEC_FD = 10
 """Where the launcher finds what it is to do; 9 is the nonce of the shell's marks."""
 
-LAUNCHER = Path(__file__).with_name("launch.py")
+LAUNCHER = Path(sandbox_launch.__file__)
 PYTHON = str(Path(sys.executable).resolve())
 """The interpreter itself: by its name in a virtual environment it takes longer to start."""
 
@@ -154,7 +155,7 @@ def _level(order: SandboxRequest, offered: Support) -> Level:
 def _workspaces(texts: Sequence[str], places: Places) -> list[Path]:
     """The directories themselves, without those that are in another one anyway.
 
-    Such a one could be exchanged for a link by whoever writes in the outer one.
+    Such a one could be exchanged for a link by a program that writes in the outer one.
     """
     named = [Path(text).expanduser().absolute() for text in texts]
     outer = [

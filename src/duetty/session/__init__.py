@@ -7,7 +7,6 @@ from duetty.session.block import Block
 from duetty.session.bounds import BoundReached, Bounds
 from duetty.session.capture import CapturedKey, owner_name
 from duetty.session.elements import Elements
-from duetty.session.follower import Follower, Snapshot, follow
 from duetty.session.idle import FirstIdle, wait_any_idle
 from duetty.session.keeper_link import Keeping
 from duetty.session.matcher import Found, Needle
@@ -16,10 +15,12 @@ from duetty.session.recording_export import cast_lines
 from duetty.session.registry import Registry
 from duetty.session.render_jobs import MAX_CELLS, cells_of, drawn, screen_shape
 from duetty.session.reset import reset
+from duetty.session.rest import wait_rest
 from duetty.session.restore import RecordedRun
 from duetty.session.runs import Run, RunAnswer
 from duetty.session.session import Session
 from duetty.session.session_start import OpenRequest
+from duetty.session.snapshots import Snapshot, can_go_on, take_snapshot
 from duetty.session.typed_text import edited_text, ends_line, plain_text
 from duetty.session.viewers import MAX_VIEWERS, Size, Viewer, ViewerKind
 from duetty.session.waits import (
@@ -42,7 +43,6 @@ __all__ = [
     "CapturedKey",
     "Elements",
     "FirstIdle",
-    "Follower",
     "Found",
     "Keeping",
     "Needle",
@@ -57,12 +57,12 @@ __all__ = [
     "Snapshot",
     "Viewer",
     "ViewerKind",
+    "can_go_on",
     "cast_lines",
     "cells_of",
     "drawn",
     "edited_text",
     "ends_line",
-    "follow",
     "grid_dump",
     "html_page",
     "keep_state",
@@ -77,10 +77,12 @@ __all__ = [
     "scrollback_json",
     "spans_of",
     "svg_of",
+    "take_snapshot",
     "wait_any_idle",
     "wait_block",
     "wait_exit",
     "wait_idle",
+    "wait_rest",
     "wait_state",
     "wait_text",
 ]

@@ -32,17 +32,25 @@ LEAVES_EDITOR = re.compile(rb"\x1b\[\?2004l\r*\n?")
 
 
 class Chronicle:
-    """Written by the session as marks come; read by anybody."""
+    """Written by the session as marks come; read by all others."""
 
-    def __init__(self, profile: Profile, *, journal: Journal, log: EventLog, line: Line) -> None:
+    def __init__(
+        self,
+        profile: Profile,
+        *,
+        journal: Journal,
+        log: EventLog,
+        line: Line,
+        on_closed: Callable[[Block], None],
+    ) -> None:
         self.recent: deque[Block] = deque(maxlen=RECENT_BLOCKS)
         self.open_block: Block | None = None
-        self.on_closed: Callable[[Block], None] | None = None
         self._collectors: list[list[Block]] = []
         self._profile = profile
         self._journal = journal
         self._log = log
         self._line = line
+        self._on_closed = on_closed
 
     def collect(self, into: list[Block]) -> None:
         """Gather the blocks that close from now on."""
@@ -98,8 +106,7 @@ class Chronicle:
         for collector in self._collectors:
             collector.append(block)
         self._log.append(BlockFinished(block=block.id, exit_code=block.exit_code))
-        if self.on_closed is not None:
-            self.on_closed(block)
+        self._on_closed(block)
 
     def _started_ns(self, closed: Closed, begun: Block | None, at_ns: int) -> int:
         if closed.took_ns is not None:

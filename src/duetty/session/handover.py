@@ -9,7 +9,6 @@ import anyio
 
 from duetty.blocks import Phase
 from duetty.clock import Clock
-from duetty.platform.terminals import is_still_the_shell
 from duetty.session.session import Session
 
 HAND_OVER_S = 1.0
@@ -21,15 +20,15 @@ _BEGUN = frozenset({Phase.ENTERED, Phase.RUNNING})
 
 async def wait_handed_over(session: Session, clock: Clock) -> None:
     """Return when a program has the terminal, or when the line that runs has none this long."""
-    while session.phase in _BEGUN and session.profile.shell_kind.announces == "lines":
+    while session.prompt.phase in _BEGUN and session.profile.shell_kind.announces == "lines":
         begun_ns = _begun_ns(session)
         if begun_ns is None or clock.wall_ns() - begun_ns > HAND_OVER_S * 1e9:
             return
-        if not is_still_the_shell(session.descriptor(), session.profile.integration):
+        if not session.pty.is_still_the_shell(session.profile.integration):
             return
         await anyio.sleep(_LOOK_S)
 
 
 def _begun_ns(session: Session) -> int | None:
-    block = session.open_block
-    return session.line.entered_at_ns if block is None else block.started_at_ns
+    block = session.prompt.open_block
+    return session.prompt.line.entered_at_ns if block is None else block.started_at_ns

@@ -4,10 +4,8 @@ import errno
 import logging
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from secrets import token_hex
 from signal import Signals
 
 import anyio
@@ -50,15 +48,17 @@ from duetty.events import Exited as ProcessExited
 from duetty.ids import SessionId, new_nonce, new_session_id
 from duetty.journal import Journal
 from duetty.keeper.client import Exited, KeptSession, OpenOrder
-from duetty.removal import ASIDE, remove_trees
+from duetty.platform.memory import memory_bytes
+from duetty.removal import remove_trees
 from duetty.sandbox import Places, Wrapped, disorders, inner_pid, wrap
+from duetty.session.block import Block
 from duetty.session.elements_file import ElementFiles, read_elements
 from duetty.session.handover import wait_handed_over
 from duetty.session.keeper_link import Keeping, Whom
 from duetty.session.lane import Lane
-from duetty.session.memory import memory_bytes
 from duetty.session.profile import Profile
 from duetty.session.restore import Whose, profile_of, recall_blocks, records, restored
+from duetty.session.scratch import Scratch
 from duetty.session.session import Session
 from duetty.session.session_start import (
     Launch,
@@ -75,18 +75,15 @@ from duetty.session.store_records import (
     session_record,
 )
 from duetty.session.termination import Ending
-from duetty.session.viewers import Viewers, size_rule
+from duetty.session.viewers import SizeRule, size_rule
 from duetty.session.waits import wait_bound
 from duetty.shell import MarkScanner
 from duetty.store import SessionRecord, Store
 from duetty.vt import Terminal
 from duetty.workspaces import workspace_of
 
-PRIVATE = ".tmp"
-"""Ends the name of a directory that a sandbox's programs have for themselves."""
-
-INPUTS = ".in"
-"""The same of one with what commands are given to read."""
+MAX_LEFT = 64
+"""Ends kept for later answers, for each session; the oldest go first."""
 
 END_GRACE_S = 2.0
 """For a session whose time is up, until KILL."""
@@ -119,7 +116,7 @@ class Registry:
         self._keeping = keeping
         self._store = store
         self._journals = journals
-        self._scratch = scratch
+        self.scratch = Scratch(scratch)
         self._settings = settings
         self._clock = clock
         self._environment = environment
@@ -127,12 +124,13 @@ class Registry:
         self._tasks = tasks
         self._element_files = ElementFiles(tasks)
         self._lane = Lane()
+        self._size_rule: SizeRule = size_rule(settings.session_size_rule)
         self._ending = Ending(keeping)
         self._by_id: dict[SessionId, Session] = {}
         self._by_name: dict[str, Session] = {}
         self._opening: set[str] = set()
         self._starting: dict[SessionId, Exited | None] = {}
-        """Ends that the keeper told before we knew the session: it may be over that soon."""
+        """Ends that the keeper reported before we knew the session: it may be over that soon."""
 
         self._workspaces: dict[SessionId, tuple[Path, ...]] = {}
         """Of sandboxes that this server started."""
@@ -150,8 +148,7 @@ class Registry:
         self.log = SessionsLog(clock)
         """What happens to sessions as a whole."""
 
-        keeping.on_exited = self._on_exited
-        keeping.on_lost = self._on_keeper_lost
+        keeping.listen(exited=self._on_exited, lost=self._on_keeper_lost)
 
     # --- finding --------------------------------------------------------------
 
@@ -255,7 +252,7 @@ class Registry:
     async def _open(self, request: OpenRequest, name: str) -> Session:
         id_, nonce = new_session_id(), new_nonce()
         env = child_environment(request, self._environment, session=name, url=self._url())
-        scratch = self._scratch / id_
+        scratch = self.scratch.file(id_)
         launch = plan(
             request,
             env,
@@ -272,8 +269,7 @@ class Registry:
                 limit_bytes=self._settings.journal_limit_mib << 20,
                 clock=self._clock,
             )
-            scratch.touch(mode=0o600)
-            self._inputs(id_).mkdir(mode=0o700)
+            self.scratch.make(id_)
             wrapped = await self._wrapped(request, launch, id_)
             opened = await self._keeping.open(
                 OpenOrder(
@@ -294,7 +290,7 @@ class Registry:
             if journal is not None:
                 journal.close()
             remove_trees(directory)
-            self._remove_scratch(id_)
+            self.scratch.remove(id_)
             del self._starting[id_]
             self._tasks.start_soon(self._ending.end_orphan, id_)
             if isinstance(error, OSError):
@@ -338,9 +334,12 @@ class Registry:
             scanner=MarkScanner(nonce),
             tracker=BlockTracker(),
             clock=self._clock,
-            prober=lambda: self._probe(session),
+            owner=self,
+            size_rule=self._size_rule,
             lane=self._lane,
         )
+        if request.left_by is not None:
+            session.left[id_] = request.left_by
         self._add(session)
         self._workspaces[id_] = wrapped.workspaces
         session.attach(opened.master)
@@ -358,8 +357,8 @@ class Registry:
             return Wrapped(level="none", argv=argv, env=env)
         places = Places(
             hidden=self.hidden,
-            shown=(self._scratch / id_, self._inputs(id_)),
-            private=self._private(id_),
+            shown=(self.scratch.file(id_), self.scratch.inputs(id_)),
+            private=self.scratch.private(id_),
         )
         return await anyio.to_thread.run_sync(
             partial(wrap, argv, env, cwd=launch.cwd, order=request.sandbox, places=places)
@@ -380,15 +379,21 @@ class Registry:
     def _add(self, session: Session) -> None:
         self._by_id[session.profile.id] = session
         self._by_name[session.name] = session
-        session.viewers = Viewers(size_rule(self._settings.session_size_rule))
-        session.log.tap = lambda event: self._on_event(session, event)
-        session.on_elements_changed = lambda urgent: self._element_files.keep(session, urgent)
-        session.chronicle.on_closed = lambda block: self._store.save_block(
-            block_record(block, session.profile), block_text(block, session)
-        )
 
-    def _on_event(self, session: Session, event: Event) -> None:
+    # --- a session's news -----------------------------------------------------
+
+    def block_closed(self, session: Session, block: Block) -> None:
+        if self.holds(session):  # else it is being restored: the store has it
+            self._store.save_block(block_record(block, session.profile), block_text(block, session))
+
+    def elements_changed(self, session: Session, *, urgent: bool) -> None:
+        if self.holds(session):
+            self._element_files.keep(session, urgent)
+
+    def happened(self, session: Session, event: Event) -> None:
         """What a list of sessions shows changes with what happens in each."""
+        if not self.holds(session):
+            return
         id_, name = session.profile.id, session.name
         match event:
             case ProcessExited(exit_code=exit_code):
@@ -418,50 +423,8 @@ class Registry:
             session.log.append(Degraded(part="workspace", reason=session.left_behind))
             log.warning("workspace_left_in_disorder", extra={"session": session.name})
 
-    def _remove_scratch(self, id_: SessionId) -> None:
-        (self._scratch / id_).unlink(missing_ok=True)
-        remove_trees(self._private(id_), self._inputs(id_))
-
-    def _inputs(self, id_: str) -> Path:
-        """Where its commands find what they were given to read; a sandbox shows it."""
-        return self._scratch / f"{id_}{INPUTS}"
-
-    def keep_input(self, session: Session, data: bytes) -> Path:
-        """A file for a command's standard input; the caller takes it away. Blocks.
-
-        Raises:
-            StateUnwritable: if there is no room for it.
-        """
-        directory = self._inputs(session.profile.id)
-        file = directory / token_hex(4)
-        try:
-            directory.mkdir(mode=0o700, exist_ok=True)
-            with open(file, "xb", opener=partial(os.open, mode=0o600)) as kept:
-                kept.write(data)
-        except OSError as error:
-            file.unlink(missing_ok=True)
-            raise StateUnwritable(
-                f"cannot write {file}: {error.strerror}", hint="free some space"
-            ) from error
-        return file
-
-    def _private(self, id_: str) -> Path:
-        """What a sandbox's programs may fill, and have for themselves."""
-        return self._scratch / f"{id_}{PRIVATE}"
-
-    def _clear_leftovers(self) -> None:
-        """What sessions that are gone had for themselves, and what was not taken away in time."""
-        alive = {str(each.profile.id) for each in self.sessions() if not each.is_exited}
-        left = [
-            each
-            for each in self._scratch.iterdir()
-            if each.name.startswith(ASIDE)
-            or (each.suffix in (PRIVATE, INPUTS) and each.stem not in alive)
-        ]
-        remove_trees(*left)
-
-    async def _probe(self, session: Session) -> Probe:
-        echo, canonical = session.echo_and_canonical()
+    async def probe(self, session: Session) -> Probe:
+        echo, canonical = session.pty.echo_and_canonical()
         return await self._keeping.probe(
             session.profile.id,
             pid=inner_pid(session.profile.pid, session.profile.sandbox),
@@ -529,7 +492,7 @@ class Registry:
             raise SessionExited(session.name, session.exit_code)
         if whom == "foreground":
             await wait_handed_over(session, self._clock)
-        session.line.is_touched = True
+        session.prompt.line.is_touched = True
         await self._keeping.signal(session.profile.id, signal, whom)
 
     async def close(self, session: Session, *, first: Signals, grace_s: float) -> None:
@@ -538,15 +501,13 @@ class Registry:
             return
         await self._ending.end(session, first=first, grace_s=grace_s)
         if not session.is_exited:
-            # Nobody told the end: the keeper is gone, or the kernel holds the process.
+            # No end was reported: the keeper is gone, or the kernel holds the process.
             session.ended(exit_code=None, exit_signal=None)
             self._save(session)
 
     def _hold(self, session: Session) -> None:
-        """Hold the session to its bounds; whoever does not wait for it is to be told of its end."""
+        """Hold the session to its bounds."""
         bounds = session.profile.bounds
-        if bounds.is_background and session.profile.owner is not None:
-            session.left[session.profile.id] = session.profile.owner
         if session.is_exited or (bounds.ends_at_ns is None and bounds.max_output_bytes is None):
             return
 
@@ -587,10 +548,17 @@ class Registry:
         log.warning("session_took_too_much_memory", extra={"session": session.profile.id})
         self._tasks.start_soon(partial(self.close, session, first=Signals.SIGKILL, grace_s=0))
 
-    def end_was_reported(self, session: Session) -> None:
-        """Whoever left it running knows of its end; nobody is told again."""
-        session.profile.bounds = replace(session.profile.bounds, is_background=False)
+    def leave(self, session: Session, block: str, caller: str) -> None:
+        """A caller stops waiting for this block: a later answer has its end, by another server too."""
+        session.left[block] = caller
+        if len(session.left) > MAX_LEFT:
+            del session.left[next(iter(session.left))]
         self._save(session)
+
+    def end_was_told(self, session: Session, what: str) -> None:
+        """The caller that left it running has got its end: no other answer has it."""
+        if session.left.pop(what, None) is not None:
+            self._save(session)
 
     async def interrupt(self, session: Session, *, actor: Actor) -> None:
         """Do what Ctrl-C does, also to a program that has not read its input for long.
@@ -624,7 +592,7 @@ class Registry:
             return
         session.ended(exit_code=exited.exit_code, exit_signal=exited.signal)
         self._save(session)
-        self._remove_scratch(session.profile.id)
+        self.scratch.remove(session.profile.id)
         if not self._ending.is_under_way(session):
             self._tasks.start_soon(self._collected, session)
 
@@ -674,7 +642,7 @@ class Registry:
             profile = session.profile
             try:
                 taken = await self._keeping.take(
-                    profile.id, pid=profile.pid, tty=profile.tty, master=session.descriptor()
+                    profile.id, pid=profile.pid, tty=profile.tty, master=session.pty.fd
                 )
                 if taken.exited:
                     session.ended(exit_code=None, exit_signal=None)
@@ -701,7 +669,7 @@ class Registry:
                 await self._restore_one(record, kept.pop(record.id, None), whose)
                 self._hold(self._by_id[record.id])
             except NotFound:
-                # Killed while it was removed, or somebody else removed its journal.
+                # Killed while it was removed, or its journal was removed by hand.
                 self.degraded[f"session {record.name}"] = "its journal is gone"
                 self._store.delete_session(record.id)
                 await self._ending.end_orphan(record.id)
@@ -713,10 +681,11 @@ class Registry:
             await anyio.lowlevel.checkpoint()
         for orphan in kept.values():
             # The keeper has a session that the store never heard of: the server was killed
-            # between the fork and the record. Nobody was told of it, so it is ended.
+            # between the fork and the record. No caller knows of it, so it is ended.
             log.warning("orphan_ended", extra={"session": orphan.session, "pid": orphan.pid})
             await self._ending.end_orphan(orphan.session)
-        await anyio.to_thread.run_sync(self._clear_leftovers)
+        alive = {str(each.profile.id) for each in self.sessions() if not each.is_exited}
+        await anyio.to_thread.run_sync(self.scratch.clear_leftovers, alive)
         self._restored = True
         self._next_number = 1 + max(
             (int(name) for name in self._by_name if name.isdecimal()), default=-1
@@ -736,13 +705,14 @@ class Registry:
             journal,
             scrollback_rows=self._settings.session_scrollback_rows,
             clock=self._clock,
-            prober=lambda: self._probe(session),
+            owner=self,
+            size_rule=self._size_rule,
             lane=self._lane,
         )
         if (elements := read_elements(journal.directory)) is not None:
             session.restore_elements(elements)
         self._add(session)
-        await recall_blocks(session, self._store, whose)
+        await recall_blocks(session, self._store, whose, save=self.block_closed)
         if record.exited_at_ns is not None and (kept is None or kept.exited):
             if kept is not None:
                 await self._ending.forget(session)
@@ -756,7 +726,7 @@ class Registry:
             return
         opened = await self._keeping.adopt(record.id)
         session.adopt_size(opened.master)
-        if session.is_exited:  # told while we asked
+        if session.is_exited:  # its end came while we asked
             os.close(opened.master)
             return
         session.attach(opened.master)
@@ -774,7 +744,8 @@ class Registry:
             self._keeping.close()  # what it keeps was never ours to end
             return
         keep_sessions = keep_sessions and self.alive > 0
-        self._keeping.on_lost = lambda _: None  # from here on its end is what we want
+        # From here on its end is what we want.
+        self._keeping.listen(exited=self._on_exited, lost=lambda _: None)
         for session in self.sessions():
             if keep_sessions and not session.journal.degraded:
                 # The next server starts from here instead of replaying the segment.

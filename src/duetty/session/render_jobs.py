@@ -21,7 +21,7 @@ LARGE_CELLS = 10_000
 """More take longer than others should wait: some 30 ms. An ordinary screen has two thousand."""
 
 MAX_CELLS = 100_000
-"""Of a screen that is told with its styles or drawn: 400 by 250. Each cell may be a hundred bytes."""
+"""Of a screen that is written with its styles or drawn: 400 by 250. Each cell may be a hundred bytes."""
 
 MAX_SPANS = 20_000
 """Of a screen that is told with its styles: a megabyte. One that people look at has some thousand."""
@@ -60,7 +60,7 @@ async def drawn(
 
 
 async def screen_shape(session: Session, *, styled: bool, owner: str) -> dict[str, Any]:
-    """As `screen.get` tells it; a screen that has too many styles is told without them."""
+    """The answer of `screen.get`; a screen that has too many styles comes without them."""
     cells = cells_of(session)
     if not styled or cells > MAX_CELLS:
         return screen_json(session.screen(styled=False))

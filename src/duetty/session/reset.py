@@ -8,11 +8,15 @@ from duetty.calls import Actor
 from duetty.clock import Clock
 from duetty.errors import SessionBusy, SessionExited
 from duetty.session.registry import Registry
+from duetty.session.rest import wait_rest
 from duetty.session.runs import Run
 from duetty.session.session import Session
 
 STEP_S = 0.7
 """What a program gets to obey each step."""
+
+CURE_S = 10.0
+"""For the line that puts the terminal right, on a machine that is busy."""
 
 CURE = r"stty sane; printf '\033[?1049l\033[r\033[999;1H\033[?1000l\033[?1002l\033[?1003l\033[?1006l\033[?25h\033[0m'"
 """Lines, echo and signals again; off the alternate screen, without the mouse, with a cursor."""
@@ -26,7 +30,7 @@ async def reset(registry: Registry, session: Session, *, actor: Actor, clock: Cl
         SessionBusy: if something holds the terminal that not even KILL ends.
     """
     if not session.profile.shell_kind.has_line_editor:
-        session.make_sane()  # else Ctrl-C is a byte like any other
+        session.pty.make_sane()  # else Ctrl-C is a byte like any other
     # Shells and pagers take no notice of TERM.
     for signal in (None, Signals.SIGHUP, Signals.SIGKILL):
         if await _is_at_prompt(session):
@@ -46,13 +50,13 @@ async def reset(registry: Registry, session: Session, *, actor: Actor, clock: Cl
             hint="kill this session and open another",
             details={"state": session.state().word},
         )
-    if session.line.is_touched or session.is_continuing:
+    if session.prompt.line.is_touched or session.prompt.is_continuing:
         session.write(b"\x03", actor=actor, judged=True)
-        session.line.is_touched = True
-        await session.wait_rest()
+        session.prompt.line.is_touched = True
+        await wait_rest(session)
     run = Run(session=session, line=CURE, actor=actor, quiet_s=STEP_S, clock=clock)
     try:
-        with anyio.move_on_after(2 * STEP_S):
+        with anyio.move_on_after(CURE_S):
             await run.start()
             await run.wait()
     finally:
@@ -62,4 +66,4 @@ async def reset(registry: Registry, session: Session, *, actor: Actor, clock: Cl
 async def _is_at_prompt(session: Session) -> bool:
     if session.is_exited:
         return True
-    return session.is_at_prompt or (await session.look()).word == "prompt"
+    return session.prompt.is_open or (await session.look()).word == "prompt"

@@ -22,12 +22,12 @@ from duetty.session.bounds import parse_bounds
 from duetty.session.envelope import Envelope, parse_envelope
 from duetty.session.lane import Lane
 from duetty.session.profile import Profile
-from duetty.session.session import Session
+from duetty.session.session import Owner, Session
 from duetty.session.session_start import command_text, is_shell
 from duetty.session.sidecar import read_sidecar
 from duetty.session.store_records import recorded_actor
 from duetty.session.times import Times
-from duetty.session.wait_probe import Prober
+from duetty.session.viewers import SizeRule
 from duetty.shell import MarkScanner
 from duetty.store import SessionRecord, Store
 from duetty.vt import Terminal
@@ -41,7 +41,8 @@ def restored(
     *,
     scrollback_rows: int,
     clock: Clock,
-    prober: Prober,
+    owner: Owner,
+    size_rule: SizeRule,
     lane: Lane,
 ) -> Session:
     """The session as it was when its journal ended; nothing is attached yet."""
@@ -67,10 +68,11 @@ def restored(
         scanner=scanner,
         tracker=tracker,
         clock=clock,
-        prober=prober,
+        owner=owner,
+        size_rule=size_rule,
         lane=lane,
     )
-    session.line.is_touched = True  # nobody knows who typed what
+    session.prompt.line.is_touched = True  # who typed what is unknown
     if envelope is not None:
         session.chronicle.open_block = envelope.open_block
     times = Times(journal.times(tail.base, tail.end), default_ns=profile.created_at_ns)
@@ -85,10 +87,10 @@ def restored(
             session.replay_resize(cols=size.cols, rows=size.rows)
     if (
         profile.shell_kind.announces == "ends"
-        and session.phase is Phase.INPUT
+        and session.prompt.phase is Phase.INPUT
         and _line_ended(session)
     ):
-        session.enter()
+        session.prompt.enter()
     return session
 
 
@@ -105,14 +107,14 @@ def _terminal(envelope: Envelope | None) -> Terminal | None:
 def _line_ended(session: Session) -> bool:
     """Whether a line was echoed since the prompt: then POSIX sh runs it."""
     try:
-        return b"\n" in session.journal.read(session.input_end, session.journal.end)
+        return b"\n" in session.journal.read(session.prompt.input_end, session.journal.end)
     except OutputExpired:
         return False
 
 
 def records(store: Store, journals: Path) -> list[SessionRecord]:
     """What the store remembers, and what only the journals' directories still do. Blocks."""
-    found = store.sessions()
+    found = [_with_newest_bounds(record, journals) for record in store.sessions()]
     known: set[str] = {record.id for record in found}
     for directory in sorted(journals.iterdir()):
         if directory.name in known:
@@ -127,8 +129,14 @@ def records(store: Store, journals: Path) -> list[SessionRecord]:
     return found
 
 
+def _with_newest_bounds(record: SessionRecord, journals: Path) -> SessionRecord:
+    """The caller that waits for an end is written beside the journal at once; the store is a second behind."""
+    beside = read_sidecar(journals / record.id)
+    return record if beside is None else replace(record, bounds=beside.bounds)
+
+
 class RecordedRun(NamedTuple):
-    """A command line as somebody asked for it to be run, from a record that is older than the store's."""
+    """A command line as a caller asked for it, from a record that is older than the store's."""
 
     command_line: str
     at_ns: int
@@ -142,7 +150,9 @@ LATER_NS = 2_000_000_000
 """By how much a block may seem to have begun before its run was recorded: clocks are read apart."""
 
 
-async def recall_blocks(session: Session, store: Store, whose: Whose) -> None:
+async def recall_blocks(
+    session: Session, store: Store, whose: Whose, *, save: Callable[[Session, Block], None]
+) -> None:
     """Replayed blocks do not know who typed them; the store does, or has not heard of them: a
     server that was killed had recorded who asked, and not yet stored what came of it.
     """
@@ -157,10 +167,10 @@ async def recall_blocks(session: Session, store: Store, whose: Whose) -> None:
         record = by_id.get(block.id)
         if record is not None:
             session.recent[place] = replace(block, actor=recorded_actor(record))
-        elif session.chronicle.on_closed is not None:
+        else:
             restored = replace(block, actor=actors.get(block.id) or block.actor)
             session.recent[place] = restored
-            session.chronicle.on_closed(restored)
+            save(session, restored)
 
 
 def _actor_of(block: Block, runs: list[RecordedRun]) -> Actor | None:

@@ -18,13 +18,15 @@ from duetty.blocks import Phase, State
 from duetty.calls import Actor
 from duetty.clock import Clock
 from duetty.errors import BadArguments, OutputExpired, SessionBusy, SessionExited
+from duetty.ids import BlockId, block_id
 from duetty.session.block import Block
 from duetty.session.chronicle import LEAVES_EDITOR
 from duetty.session.echo import typed_line
 from duetty.session.matcher import Found, Needle
 from duetty.session.output import OutputText, output_text, plain_text
 from duetty.session.pump import INTERRUPT
-from duetty.session.session import REST_LOOK_S, REST_LOOKS, Session
+from duetty.session.rest import is_at_rest, wait_program_rest, wait_rest
+from duetty.session.session import Session
 from duetty.session.typed_text import ends_line
 from duetty.session.wait_probe import LAST_LOOK_S, Looks
 from duetty.shell import EXACT_LINE
@@ -78,6 +80,8 @@ _ENDS_BLOCKS = re.compile(r"i?python|pypy|bpython|ptpython")
 _PROMPT = re.compile(r"\W{0,8}")
 """What a program shows before a line that goes on."""
 
+_LEAVES_SCREEN = re.compile(rb"\x1b\[\?(?:1049|1047|47)l")
+
 MAX_ECHO_BYTES = 16 * 1024
 """How much is looked at for the echo of one line, or for a prompt."""
 
@@ -95,6 +99,10 @@ class RunAnswer:
     cwd: str
     duration_ms: float
     generation: int
+    into_program: bool
+    """No shell was at its prompt: a program that had the terminal was given the line."""
+    next_block: BlockId | None
+    """What its block will be called, where the shell has taken the line and not yet begun with it."""
     match: Found | None = None
 
 
@@ -119,6 +127,8 @@ class Run:
     _at_prompt: bool = False
     _before: str = ""
     """The row that the line was typed into, up to it: the prompt of a program without marks."""
+    _is_echoed: bool = True
+    """What is typed is shown, as far as the terminal's settings tell."""
     _last_block: int = 0
     _gathered: list[Block] = field(default_factory=list[Block])
     _was_fullscreen: bool = False
@@ -145,11 +155,11 @@ class Run:
         self._at_prompt = self._is_at_prompt()
         if not self._at_prompt:
             self._check_fed()
-            session.line.is_touched = True  # a program may leave some of it to the shell
+            session.prompt.line.is_touched = True  # a program may leave some of it to the shell
         self._begin()
         text = self._text()
         if self.fed_from is not None:
-            session.line.recorded_as = text
+            session.prompt.line.recorded_as = text
             text = session.profile.shell_kind.read_from(text, self.fed_from)
         pieces = [text]
         if self._by_line(text):
@@ -157,23 +167,24 @@ class Run:
             self._check_length(pieces)
         for piece in pieces[:-1]:
             await self._type_one(piece)
-        session.line.text = text if self._at_prompt and len(pieces) == 1 else None
+        session.prompt.line.text = text if self._at_prompt and len(pieces) == 1 else None
         self._type(pieces[-1])
 
     def watch(self, typed: bytes) -> None:
-        """In place of `start`: somebody else writes these bytes, right after this."""
+        """In place of `start`: the caller writes these bytes itself, right after this."""
         self.by_keys = self.typed = True
         self._at_prompt = self._is_at_prompt() and ends_line(typed)
         self._begin()
 
     def _begin(self) -> None:
-        """Note where things stand, so that what comes from now on can be told from it."""
+        """Note the state before the line, to compare later output with it."""
         session = self.session
         self._was_fullscreen = session.alternate_active
+        self._is_echoed = session.is_echoed
         self._before = "" if self._at_prompt or session.alternate_active else _cursor_row(session)
         self._last_block = session.recent[-1].number if session.recent else 0
         session.chronicle.collect(self._gathered)
-        self._prompts = session.prompts
+        self._prompts = session.prompt.count
         self._offset = self._searched = session.journal.end
         self._started_s = self.clock.monotonic_s()
 
@@ -191,14 +202,14 @@ class Run:
             return
         raise SessionBusy(
             f"no shell of {self.session.name!r} is at its prompt, and only a shell can give a command its stdin",
-            hint="end the program that runs, or leave out stdin to type to it",
+            hint="in an inner shell write it as a here-document, cat > path <<'EOF'; else end the program that runs",
             details={"state": self.session.state().word},
         )
 
     @property
     def has_begun(self) -> bool:
         """The shell runs the line, or ran it: what the line reads is open by now."""
-        return bool(self._blocks()) or self.session.phase is Phase.RUNNING
+        return bool(self._blocks()) or self.session.prompt.phase is Phase.RUNNING
 
     async def wait(self) -> None:
         """Until the line has an end; sets `completed_by`."""
@@ -213,7 +224,7 @@ class Run:
         if not blocks or blocks[-1].exit_code is not None:
             return
         with anyio.move_on_after(PROMPT_READY_S):
-            while session.phase is not Phase.INPUT and not session.is_exited:
+            while session.prompt.phase is not Phase.INPUT and not session.is_exited:
                 await session.pulse.wait()
         if session.is_exited:
             return
@@ -238,7 +249,7 @@ class Run:
                 return
 
     async def answer(self, *, output_limit: int) -> RunAnswer:
-        """What is known now; afterwards the run gathers nothing more."""
+        """The answer as of now; afterwards the run gathers nothing more."""
         session = self.session
         self.close()
         blocks = self._blocks()
@@ -263,8 +274,17 @@ class Run:
             cwd=session.cwd,
             duration_ms=known_ms if known_ms is not None and self._at_prompt else elapsed_ms,
             generation=session.activity.generation,
+            into_program=not self._at_prompt,
+            next_block=self._next_block(blocks),
             match=self.match,
         )
+
+    def _next_block(self, blocks: tuple[Block, ...]) -> BlockId | None:
+        session = self.session
+        is_over = self.completed_by is not None or self.by_keys or session.prompt.is_continuing
+        if is_over or blocks or session.prompt.open_block is not None or not self._at_prompt:
+            return None
+        return block_id(session.profile.id, self._last_block + 1)
 
     def close(self) -> None:
         self.session.chronicle.stop_collecting(self._gathered)
@@ -273,112 +293,124 @@ class Run:
 
     def _is_at_prompt(self) -> bool:
         """Whether the line goes to the shell itself, so that its end will be announced."""
-        phase = self.session.phase
+        phase = self.session.prompt.phase
         if phase is Phase.ENTERED:
             return self.session.profile.shell_kind.announces == "lines"
         return phase in (Phase.DONE, Phase.PROMPT, Phase.INPUT, Phase.CONTINUATION)
 
     async def _wait_ready(self) -> None:
-        """Until the line can be typed to somebody: the shell at its prompt, or a program that reads.
+        """Wait until a program can take the line: the shell at its prompt, or a program that reads.
 
         Raises:
             SessionBusy: if a half-typed line stands at the prompt.
         """
         session = self.session
         await self._wait_started()
+        pressed: list[bytes] = []
         while True:
             await self._wait_reader()
             await self._wait_prompt()
-            if not session.line.is_touched or (
+            if session.prompt.line.is_touched and not (
                 await self._is_at_rest() and await self._is_taken_back()
             ):
+                continue
+            key = self._key_for_own(pressed)
+            if key is None:
                 break
-        await self._take_back_own()
+            pressed.append(key)
+            session.write(key, actor=self.actor, judged=True)
+            session.prompt.line.is_touched = True
         self._check_empty()
         self._check_readable()
         if self._needs_paste(self.line.rstrip("\r\n")):
             # zsh asks for bracketed paste only after it has drawn its prompt.
             with anyio.move_on_after(PASTE_READY_S):
-                while session.phase is Phase.INPUT and not session.bracketed_paste:
+                while session.prompt.phase is Phase.INPUT and not session.bracketed_paste:
                     await session.pulse.wait()
 
     async def _wait_prompt(self) -> None:
         """The shell cannot read while it draws its prompt: typed now, the echo would be doubled."""
         session = self.session
-        while session.phase in (Phase.DONE, Phase.PROMPT) and not session.is_exited:
+        while session.prompt.phase in (Phase.DONE, Phase.PROMPT) and not session.is_exited:
             is_woken = await session.pulse.nap(PROMPT_READY_S)
             # One that takes this long to draw may never end; fish that was interrupted draws none.
-            if not is_woken and (session.phase is Phase.PROMPT or await session.is_at_rest()):
+            if not is_woken and (session.prompt.phase is Phase.PROMPT or await is_at_rest(session)):
                 return
-            await self._wait_reader()  # somebody may have typed ahead
+            await self._wait_reader()  # another actor may have typed ahead
 
     async def _is_at_rest(self) -> bool:
         """Keys may be on their way that make the shell draw a prompt, which would be taken for the
         end of this line, or that make a program leave. False when something else has begun meanwhile.
         """
         session = self.session
-        phase = session.phase
-        if phase not in (Phase.RUNNING, Phase.SILENT):
-            return await session.wait_rest()
-        for _ in range(REST_LOOKS):
-            if session.is_exited or await session.is_at_rest():
-                return True
-            await session.pulse.nap(REST_LOOK_S)
-            if session.phase is not phase:
-                return False
-        return True
+        if session.prompt.phase not in (Phase.RUNNING, Phase.SILENT):
+            return await wait_rest(session)
+        return await wait_program_rest(session)
 
     async def _is_taken_back(self) -> bool:
         """A line that Ctrl-C or Ctrl-U took back may be shown for a moment more: a shell that reads in
         one thread and draws in another looks at rest. False when something else has begun meanwhile.
         """
         session = self.session
-        if session.line.half_typed or session.phase is not Phase.INPUT:
+        if session.prompt.line.half_typed or session.prompt.phase is not Phase.INPUT:
             return True
         for _ in range(PRESSED_AGAIN):
             with anyio.move_on_after(TAKEN_BACK_S):
-                while session.phase is Phase.INPUT and session.has_half_line():
+                while session.prompt.phase is Phase.INPUT and session.prompt.has_half_line():
                     await session.pulse.nap(HELD_S / 2)
-            if session.phase is not Phase.INPUT or not session.has_half_line():
+            if session.prompt.phase is not Phase.INPUT or not session.prompt.has_half_line():
                 break
-            if not session.line.is_taken_back:
-                break  # somebody's, typed ahead of the prompt
+            if not session.prompt.line.is_taken_back:
+                break  # another actor's, typed ahead of the prompt
             # fish takes a Ctrl-C for the function that it runs to draw its prompt, and keeps the line.
             session.write(INTERRUPT, actor=self.actor, judged=True)
-        return session.phase is Phase.INPUT
+        return session.prompt.phase is Phase.INPUT
 
-    async def _take_back_own(self) -> None:
-        """What this agent itself left at the prompt, a key too many for a pager, is no part of its run."""
+    def _key_for_own(self, pressed: list[bytes]) -> bytes | None:
+        """What takes back that this agent itself left at the prompt, a key too many for a pager: it is no
+        part of its run. None where nothing of its own is left, or `pressed` did not help.
+        """
         session = self.session
-        if not session.line.is_touched or session.phase is not Phase.INPUT:
-            return
-        if not session.has_half_line():
-            return
-        own = session.typed.by(self.actor)
-        if own is None and session.profile.shell_kind.has_line_editor:
-            own = session.line_so_far(self.actor)  # typed ahead of the prompt, and shown there
-        if own and "\n" not in own:
-            session.write(KILL_LINE, actor=self.actor, judged=True)
-            await self._is_at_rest()
-            await self._is_taken_back()
+        if not session.prompt.line.is_touched or session.prompt.phase is not Phase.INPUT:
+            return None
+        typed = session.prompt.typed
+        is_shown = session.prompt.has_half_line()
+        if not is_shown and (pressed or not typed.has_prefix):
+            return None
+        is_own = typed.is_only_of(self.actor) or (pressed and typed.is_empty)
+        if is_shown and not pressed and session.profile.shell_kind.has_line_editor:
+            own = typed.by(self.actor)
+            if own is None:
+                own = session.prompt.line_so_far(
+                    self.actor
+                )  # typed ahead of the prompt, and shown there
+            if own and "\n" not in own:
+                return KILL_LINE
+        if not is_own or self.actor.kind == "person" or len(pressed) > PRESSED_AGAIN:
+            return None
+        # A recalled line, a search, Escape: only Ctrl-C ends them all. It costs the shell's `$?`.
+        return INTERRUPT
 
     def _check_empty(self) -> None:
         """Refuse to type into another's half-typed line."""
         session = self.session
-        if not session.line.is_touched or session.phase not in (Phase.INPUT, Phase.CONTINUATION):
+        if not session.prompt.line.is_touched or session.prompt.phase not in (
+            Phase.INPUT,
+            Phase.CONTINUATION,
+        ):
             return
-        if session.has_half_line():
+        if session.prompt.has_half_line():
             raise SessionBusy(
-                f"somebody has begun a line at the prompt of {session.name!r}",
+                f"another actor has begun a line at the prompt of {session.name!r}",
                 hint="let them finish; if it is yours, press Ctrl-U, or call again with reset: true",
                 details={"state": "prompt"},
             )
-        session.line.is_touched = False
+        session.prompt.line.is_touched = False
 
     def _check_readable(self) -> None:
         """Refuse to type to a shell that gets no line: a program left its terminal raw."""
         session = self.session
-        if session.profile.shell_kind.has_line_editor or session.phase not in _IDLE:
+        if session.profile.shell_kind.has_line_editor or session.prompt.phase not in _IDLE:
             return
         if session.terminal_mode == "raw" and session.foreground is None:
             raise SessionBusy(
@@ -390,15 +422,15 @@ class Run:
     async def _wait_started(self) -> None:
         """A shell that is starting gets a moment for its first prompt, once."""
         session = self.session
-        if session.phase is not Phase.SILENT or session.profile.shell is None:
+        if session.prompt.phase is not Phase.SILENT or session.profile.shell is None:
             return
         for _ in range(SHELL_STARTS):
             with anyio.move_on_after(SHELL_START_S) as bound:
-                while session.phase is Phase.SILENT and not session.is_exited:
+                while session.prompt.phase is Phase.SILENT and not session.is_exited:
                     await session.pulse.wait()
             if not bound.cancelled_caught or (await session.look()).word != "running":
-                break  # else nobody reads yet: a busy machine, or rc files that take long
-        if session.phase is Phase.SILENT and not session.is_exited:
+                break  # else no program reads yet: a busy machine, or rc files that take long
+        if session.prompt.phase is Phase.SILENT and not session.is_exited:
             session.profile.shell = None
             session.profile.integration_reason = f"no mark came within {SHELL_START_S:g} s: an rc file may have started another shell"
 
@@ -408,8 +440,10 @@ class Run:
         looks = Looks()
         seen_generation = -1
         while not session.is_exited:
-            running = session.phase in (Phase.RUNNING, Phase.ENTERED)
-            unmarked = session.phase is Phase.SILENT and session.activity.quiet_s() < self.quiet_s
+            running = session.prompt.phase in (Phase.RUNNING, Phase.ENTERED)
+            unmarked = (
+                session.prompt.phase is Phase.SILENT and session.activity.quiet_s() < self.quiet_s
+            )
             if not running and not unmarked:
                 return
             state = await session.look()
@@ -429,7 +463,7 @@ class Run:
         if self.session.profile.shell_kind.has_line_editor:
             # Without pastes an editor takes each line for itself, and says so at each prompt.
             return "\n" in text and not self.session.bracketed_paste
-        _, canonical = self.session.echo_and_canonical()
+        _, canonical = self.session.pty.echo_and_canonical()
         return canonical
 
     def _check_length(self, lines: list[str]) -> None:
@@ -437,7 +471,7 @@ class Run:
             if len(line.encode()) > CANONICAL_LINE_BYTES:
                 raise BadArguments(
                     f"line {number} has more than {CANONICAL_LINE_BYTES} bytes, which this terminal would cut",
-                    hint="this shell has no line editor; put the text in a file, or use a shell that has one",
+                    hint="this shell has no line editor: give the text as stdin of a short line, or use bash",
                 )
 
     def _type(self, text: str) -> None:
@@ -457,7 +491,7 @@ class Run:
             return True
         if (
             not self.session.profile.shell_kind.has_line_editor
-            or self.session.phase is Phase.RUNNING
+            or self.session.prompt.phase is Phase.RUNNING
         ):
             return False
         return not text.isprintable() or len(text) > LONG_LINE_CHARS
@@ -465,12 +499,16 @@ class Run:
     async def _type_one(self, line: str) -> None:
         """Type one of several lines and wait until the shell wants the next."""
         session = self.session
-        offset, prompts = session.journal.end, session.prompts
+        offset, prompts = session.journal.end, session.prompt.count
         self._type(line)
         looks = Looks()
         while not session.is_exited:
-            wants_more = session.phase is Phase.CONTINUATION and session.continued_at > offset
-            if wants_more or (session.phase is Phase.INPUT and session.prompts > prompts):
+            wants_more = (
+                session.prompt.phase is Phase.CONTINUATION and session.prompt.continued_at > offset
+            )
+            if wants_more or (
+                session.prompt.phase is Phase.INPUT and session.prompt.count > prompts
+            ):
                 return
             with anyio.move_on_after(looks.next_s()):
                 await session.pulse.wait()
@@ -486,17 +524,17 @@ class Run:
 
     def _blocks(self) -> tuple[Block, ...]:
         later = [each for each in self._gathered if each.number > self._last_block]
-        # One line is one block; what follows was typed by somebody else.
+        # One line is one block; what follows was typed by another actor.
         return tuple(later if self._several else later[:1])
 
     def _check(self) -> CompletedBy | None:
-        """What can be told without waiting or asking."""
+        """The end that is known without waiting or asking the kernel."""
         session = self.session
         if self.until is not None and self._has_match():
             return "text"
         if session.is_exited:
             return "exit"
-        if session.phase is Phase.INPUT and session.prompts > self._prompts:
+        if session.prompt.phase is Phase.INPUT and session.prompt.count > self._prompts:
             return "mark"  # back at the prompt
         closed = bool(self._gathered)
         several = self._several
@@ -505,15 +543,26 @@ class Run:
         if not self._at_prompt:
             return None
         quiet_s = session.activity.quiet_s()
-        if closed and session.phase in (Phase.DONE, Phase.PROMPT) and quiet_s > NEXT_COMMAND_S:
+        if (
+            closed
+            and session.prompt.phase in (Phase.DONE, Phase.PROMPT)
+            and quiet_s > NEXT_COMMAND_S
+        ):
             return "mark"  # the prompt is slow; the commands are done
-        if session.phase is Phase.CONTINUATION and session.continued_at > self._offset:
+        if (
+            session.prompt.phase is Phase.CONTINUATION
+            and session.prompt.continued_at > self._offset
+        ):
             is_one = not several and self.fed_from is None
             return "input" if is_one or quiet_s > STABLE_S else None
         return None
 
     def _pause_s(self) -> float:
-        if self._at_prompt and self.session.phase in (Phase.DONE, Phase.PROMPT, Phase.CONTINUATION):
+        if self._at_prompt and self.session.prompt.phase in (
+            Phase.DONE,
+            Phase.PROMPT,
+            Phase.CONTINUATION,
+        ):
             return NEXT_COMMAND_S / 4
         return self._looks.next_s()
 
@@ -526,7 +575,7 @@ class Run:
             case "fullscreen":
                 return "fullscreen" if quiet_s >= STABLE_S and await self._has_drawn() else None
             case "awaiting_input" | "awaiting_password":
-                if (session.phase is not Phase.CONTINUATION) and self._has_held():
+                if (session.prompt.phase is not Phase.CONTINUATION) and self._has_held():
                     return "input"
             case "prompt" if not self._at_prompt and (self.by_keys or state.known_by == "kernel"):
                 if self._has_held():
@@ -543,7 +592,7 @@ class Run:
         """
         session = self.session
         is_shown = not self.by_keys and any(session.rows())
-        return is_shown or await session.is_at_rest()
+        return is_shown or await is_at_rest(session)
 
     def _has_held(self) -> bool:
         now, generation = self.clock.monotonic_s(), self.session.activity.generation
@@ -558,7 +607,7 @@ class Run:
         if self._at_prompt:
             # The echo of the line is not its output.
             blocks = self._blocks()
-            begun = blocks[0].start if blocks else session.output_start()
+            begun = blocks[0].start if blocks else session.prompt.output_start(session.journal.end)
             if begun is None or begun < self._offset:
                 return False
             start = max(start, begun)
@@ -581,7 +630,7 @@ class Run:
     def _echo_end(self) -> int:
         """Where the echo of a line typed into a program ends; the end of output while it does not."""
         end = self.session.journal.end
-        echo, _ = self.session.echo_and_canonical()
+        echo, _ = self.session.pty.echo_and_canonical()
         if not echo or self._searched > self._offset:
             return self._offset
         try:
@@ -601,19 +650,21 @@ class Run:
         if session.alternate_active and not slices:
             text = "\n".join(row for row in session.rows() if row)
             return OutputText(text=text, total_bytes=len(text.encode()))
-        running = session.output_start()
+        running = session.prompt.output_start(session.journal.end)
         if (
             running is not None
             and not (blocks and not self._several)
-            and session.phase in (Phase.RUNNING, Phase.ENTERED)
+            and session.prompt.phase in (Phase.RUNNING, Phase.ENTERED)
         ):
             slices.append((max(running, self._offset), session.journal.end))
         if not slices and self.completed_by == "mark":
             return self._shell_message(limit)
-        if not slices and self._at_prompt and session.is_continuing:
+        if not slices and self._at_prompt and session.prompt.is_continuing:
             return OutputText(text="", total_bytes=0)  # nothing ran; what is shown is the line
         if not slices:
             slices = [(self._offset, session.journal.end)]
+        if self._was_fullscreen:
+            slices = [self._behind_screen(*slices[0]), *slices[1:]]
         if not self._at_prompt:
             slices = [(self._own_start(slices[0][0]), slices[0][1]), *slices[1:]]
             slices = [*slices[:-1], (slices[-1][0], self._own_end(*slices[-1]))]
@@ -621,11 +672,20 @@ class Run:
             return self._render(slices, limit)
         return await anyio.to_thread.run_sync(self._render, slices, limit)
 
+    def _behind_screen(self, start: int, end: int) -> tuple[int, int]:
+        """What came after the full-screen program left: it drew for a screen that is gone."""
+        try:
+            drawn = self.session.journal.read(start, min(end, start + INLINE_BYTES))
+        except OutputExpired:
+            return start, end
+        left = list(_LEAVES_SCREEN.finditer(drawn))
+        return (start + left[-1].end() if left else start), end
+
     def _shell_message(self, limit: int) -> OutputText | None:
         """What the shell printed about a line that it did not run."""
         session = self.session
-        is_announced = session.prompt_end > self._offset
-        end = session.prompt_end if is_announced else session.input_end
+        is_announced = session.prompt.prompt_end > self._offset
+        end = session.prompt.prompt_end if is_announced else session.prompt.input_end
         nothing = OutputText(text="", total_bytes=0)
         try:
             shown = session.journal.read(self._offset, min(end, self._offset + MAX_ECHO_BYTES))
@@ -642,8 +702,7 @@ class Run:
     def _own_start(self, start: int) -> int:
         """Behind the echo of what was typed into a program that announces nothing."""
         session = self.session
-        echo, canonical = session.echo_and_canonical()
-        if start != self._offset or (canonical and not echo):
+        if start != self._offset or not self._is_echoed:
             return start
         prompts: set[str] = set()
         lines = self._text().split("\n")
@@ -662,7 +721,7 @@ class Run:
                 is_echo = _PROMPT.fullmatch(before) is not None
                 prompts.add(before.strip())
             if not is_echo:
-                return start
+                return self._accepted() or start
             start += len(shown) + 1
         # The terminal echoed a line end while the program read no line: its prompt comes after.
         for _ in lines:
@@ -671,6 +730,13 @@ class Run:
                 break
             start += len(shown) + 1
         return start
+
+    def _accepted(self) -> int | None:
+        """Behind what a line editor drew of a paste, which it does in its own way, until it took the line."""
+        journal = self.session.journal
+        drawn = journal.read(self._offset, min(journal.end, self._offset + MAX_ECHO_BYTES))
+        left = LEAVES_EDITOR.search(drawn) if self._several else None
+        return self._offset + left.end() if left else None
 
     def _shown_line(self, start: int) -> bytes | None:
         """The whole line there, without its end. Raises OutputExpired."""
@@ -688,9 +754,12 @@ class Run:
             last = self.session.journal.read(max(start, end - MAX_ECHO_BYTES), end)
         except OutputExpired:
             return end
-        last = last[last.rfind(b"\n") + 1 :]
-        shown = plain_text(last, cols=self.session.profile.cols)
-        return end - len(last) if shown.strip() == self._before.strip() else end
+        cols, prompt = self.session.profile.cols, self._before.strip()
+        # Each empty line that was typed shows one more.
+        while plain_text(line := last[last.rfind(b"\n", 0, -1) + 1 :], cols=cols).strip() == prompt:
+            last = last.removesuffix(line)
+            end -= len(line)
+        return end
 
     def _render(self, slices: list[tuple[int, int]], limit: int) -> OutputText | None:
         """None when the journal has already turned over past all of it."""

@@ -8,12 +8,12 @@ import logging
 import os
 import re
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Literal
+from collections.abc import Sequence
+from typing import Literal, Protocol
 
 import anyio
 
-from duetty.blocks import BlockTracker, Closed, Opened, Phase, Probe, State, derive_state
+from duetty.blocks import BlockTracker, Phase, Probe, State, derive_state
 from duetty.calls import Actor
 from duetty.clock import Clock
 from duetty.errors import SessionExited
@@ -21,6 +21,7 @@ from duetty.events import (
     Bell,
     Degraded,
     ElementsChanged,
+    Event,
     EventLog,
     Exited,
     Resized,
@@ -28,17 +29,7 @@ from duetty.events import (
     TitleChanged,
 )
 from duetty.journal import MAX_SNAPSHOT_BYTES, Journal
-from duetty.platform.terminals import (
-    Foreground,
-    drop_unread,
-    foreground,
-    has_output,
-    is_still_the_shell,
-    line_settings,
-    make_sane,
-    set_window_size,
-    unread_bytes,
-)
+from duetty.platform.terminals import Foreground, program, set_window_size
 from duetty.session.activity import Activity
 from duetty.session.block import Block
 from duetty.session.bounds import BoundReached
@@ -48,39 +39,40 @@ from duetty.session.elements import Elements, KeptElements
 from duetty.session.envelope import Envelope, pack_within
 from duetty.session.lane import Lane
 from duetty.session.last_shown import LastShown
-from duetty.session.line import SETTLE_S, Line
+from duetty.session.line import Line
 from duetty.session.profile import Profile
-from duetty.session.pty_reader import Reading
+from duetty.session.prompt import Prompt
+from duetty.session.pty import Pty
 from duetty.session.pulse import Pulse
-from duetty.session.pump import INTERRUPT, InputQueue
-from duetty.session.replies import Replies
 from duetty.session.times import Times
-from duetty.session.typed_text import TypedText
-from duetty.session.viewers import Viewers
-from duetty.session.wait_probe import Prober
+from duetty.session.viewers import SizeRule, Viewers
 from duetty.shell import Mark, MarkKind, MarkScanner
 from duetty.surface import Frame, compose
 from duetty.vt import Cursor, GridRow, Screen, Scrollback, Terminal, encode_keys, encode_paste
 
 log = logging.getLogger("duetty.session")
 
-REST_LOOK_S = 0.005
-REST_LOOKS = 200
-"""How often, and how many times, a shell is looked at that somebody has typed at."""
+LOOKS = 3
+"""How often the kernel is asked about a program that prints meanwhile, until the state is not known."""
 
 ECHO_BYTES = 64
 """What a key, or a few of them, make a program print."""
 
 _CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
 
-UNANNOUNCED = frozenset({Phase.RUNNING, Phase.ENTERED, Phase.SILENT})
-"""Phases in which only the kernel can tell what the program does."""
-
-_AT_PROMPT = frozenset({Phase.DONE, Phase.PROMPT, Phase.INPUT, Phase.CONTINUATION})
-
 TerminalMode = Literal["raw", "no_echo"]
 
-UNKNOWN_PERSON = Actor(kind="person", name="unknown")
+
+class Owner(Protocol):
+    """Who has the session: hears at once what happens in it, and can ask the kernel about it."""
+
+    def happened(self, session: "Session", event: Event) -> None: ...
+    def block_closed(self, session: "Session", block: Block) -> None: ...
+    def elements_changed(self, session: "Session", *, urgent: bool) -> None:
+        """`urgent`: the program is about to get another size on their account."""
+        ...
+
+    async def probe(self, session: "Session") -> Probe: ...
 
 
 class Session:
@@ -95,30 +87,31 @@ class Session:
         scanner: MarkScanner,
         tracker: BlockTracker,
         clock: Clock,
-        prober: Prober,
+        owner: Owner,
+        size_rule: SizeRule = "smallest",
         lane: Lane | None = None,
     ) -> None:
         self.profile = profile
         self.journal = journal
-        self.log = EventLog(clock)
+        self.log = EventLog(clock, tap=self._on_event)
         self.activity = Activity(clock)
         self.pulse = Pulse()
-        self.line = Line(clock)
-        self.chronicle = Chronicle(profile, journal=journal, log=self.log, line=self.line)
+        self.pty = Pty(journal, lane=lane)
+        line = Line(clock)
+        self.chronicle = Chronicle(
+            profile, journal=journal, log=self.log, line=line, on_closed=self._on_block_closed
+        )
+        self.prompt = Prompt(
+            profile, tracker=tracker, line=line, chronicle=self.chronicle, pty=self.pty
+        )
         self.exit_code: int | None = None
         self.exit_signal: int | None = None
         self.exited_at_ns: int | None = None
-        self.typed = TypedText()
-        self.typed_by_people = 0
-        """How often a person wrote to it, by whatever way."""
         self.run_lock = anyio.Lock(fast_acquire=True)
         """Runs on one session queue here, in order."""
 
-        self.actor = UNKNOWN_PERSON
-        """Who wrote last: the next block is theirs."""
-
-        self.left: dict[str, str] = {}
-        """Blocks that somebody stopped waiting for, and who: their end is to be told."""
+        self.left = dict(profile.bounds.left)
+        """Blocks, or the session itself, that a caller stopped waiting for: whom to tell of their end."""
 
         self.bound_reached: BoundReached | None = None
         """Which of its bounds ended it, if one did."""
@@ -126,42 +119,27 @@ class Session:
         self.ended_for: str | None = None
         """Why the server ended its processes, for people to read."""
 
-        self.shown = LastShown()
-        self.viewers = Viewers()
-        self.last_dump: object = None
-        """What viewers were shown last, so that many of them share it; see `following`."""
+        self.left_behind: str | None = None
+        """What its sandbox did to a repository, when it has ended."""
 
+        self.shown = LastShown()
+        self.viewers = Viewers(size_rule)
         self.elements = Elements(self._on_elements)
         self.layout = self.elements.layout(rows=profile.rows)
         """How the rows of the surface are shared between the program and panels."""
 
-        self.on_elements_changed: Callable[[bool], None] | None = None
-        """Told with true before the program gets another size on their account."""
+        self.keyboard = Keyboard(self, clock, line_settings=self.pty.echo_and_canonical)
 
-        self.keyboard = Keyboard(self, clock)
-
+        self._owner: Owner | None = owner
         self._clock = clock
         self._terminal = terminal
         self._scanner = scanner
-        self._tracker = tracker
-        self._prober = prober
-        self._lane = lane
-        self._fd = -1
-        self._reading: Reading | None = None
-        self._input: InputQueue | None = None
-        self._replies: Replies | None = None
         self._probe: Probe | None = None
         self._probe_generation = -1
         self._announced_state: State | None = None
         self._announced_degraded: str | None = None
-        self._pressed_again_s = -SETTLE_S
-        """When Ctrl-C was last pressed for somebody whose own one seemed to be lost."""
-
         self._failure: str | None = None
         """What kept output from the terminal."""
-
-        self.left_behind: str | None = None
-        """What its sandbox did to a repository, when it has ended."""
 
     # --- what it is -----------------------------------------------------------
 
@@ -190,63 +168,8 @@ class Session:
         return self.chronicle.recent
 
     @property
-    def open_block(self) -> Block | None:
-        """The command line that runs."""
-        if self._tracker.phase is Phase.ENTERED and self.profile.shell_kind.announces == "ends":
-            progress = self._tracker.progress
-            return self.chronicle.unannounced(
-                number=progress.count + 1, start=progress.input_end, actor=self.actor
-            )
-        return self.chronicle.open_block
-
-    @property
-    def phase(self) -> Phase:
-        return self._tracker.phase
-
-    @property
-    def input_end(self) -> int:
-        """Journal offset at which the last prompt was ready for input."""
-        return self._tracker.progress.input_end
-
-    @property
-    def prompt_end(self) -> int:
-        """Journal offset at which the last prompt began to be drawn."""
-        return self._tracker.progress.prompt_end
-
-    @property
-    def prompts(self) -> int:
-        """How many prompts the shell has begun."""
-        return self._tracker.progress.prompts
-
-    @property
-    def continued_at(self) -> int:
-        """Journal offset at which the shell last asked for the rest of a line."""
-        return self._tracker.progress.continued_at
-
-    @property
-    def is_unannounced(self) -> bool:
-        """Only the kernel can tell what the program does."""
-        return self._tracker.phase in UNANNOUNCED
-
-    @property
-    def is_busy(self) -> bool:
-        """A program other than a shell at its prompt reads what is typed, as far as is known."""
-        return not self.profile.is_shell or self._tracker.phase is Phase.RUNNING
-
-    @property
-    def is_continuing(self) -> bool:
-        """The shell asks for the rest of a line; some do so without a mark."""
-        phase = self._tracker.phase
-        is_silent = phase is Phase.ENTERED and self.profile.shell_kind.continues_silently
-        return phase is Phase.CONTINUATION or (is_silent and self.line.is_settled)
-
-    @property
-    def has_marks(self) -> bool:
-        return self._tracker.phase is not Phase.SILENT
-
-    @property
     def cwd(self) -> str:
-        return self._tracker.cwd or self._terminal.cwd or self.profile.cwd
+        return self.prompt.cwd or self._terminal.cwd or self.profile.cwd
 
     @property
     def title(self) -> str:
@@ -260,19 +183,16 @@ class Session:
     def bracketed_paste(self) -> bool:
         return self._terminal.modes().bracketed_paste
 
-    @property
-    def pending_input_bytes(self) -> int:
-        return self._input.pending_bytes if self._input else 0
-
     def state(self) -> State:
-        """What is known without asking anybody."""
+        """The state, as far as it is known without asking the kernel."""
         fresh = self._probe if self._probe_generation == self.activity.generation else None
-        if self._tracker.phase is Phase.INPUT and self._is_raw_at_prompt():
+        prompt = self.prompt
+        if prompt.phase is Phase.INPUT and self._is_raw_at_prompt():
             return State(word="awaiting_input", known_by="terminal")
         return derive_state(
-            phase=self._tracker.phase,
+            phase=prompt.phase,
             announces_lines=self.profile.shell_kind.announces == "lines",
-            settled=self.line.is_settled,
+            settled=prompt.line.is_settled,
             alternate_active=self._terminal.alternate_active,
             exited=self.is_exited,
             is_shell=self.profile.is_shell,
@@ -285,15 +205,22 @@ class Session:
 
     async def look(self) -> State:
         """The state, with the kernel asked where only it can tell."""
-        if not self.is_exited and self._tracker.phase in UNANNOUNCED:
+        for _ in range(LOOKS):
+            if self.is_exited or not self.prompt.is_unannounced:
+                break
             generation = self.activity.generation
-            probe = await self._prober()
-            is_current = generation == self.activity.generation and not has_output(self._fd)
+            probe = await self.probe()
+            is_current = generation == self.activity.generation and not self.pty.has_output
             if not self.is_exited and is_current:
                 self._probe = probe
                 self._probe_generation = generation
+                break
         self._tell_state()
         return self.state()
+
+    async def probe(self) -> Probe:
+        """Who reads the terminal, as the kernel knows it."""
+        return Probe(known=False) if self._owner is None else await self._owner.probe(self)
 
     @property
     def terminal(self) -> Terminal:
@@ -336,42 +263,51 @@ class Session:
     @property
     def foreground(self) -> Foreground | None:
         """The program that has the terminal; None for a shell at its prompt, or where it is unknown."""
-        if self._fd < 0 or self.is_at_prompt:
+        if self.prompt.is_open:
             return None
-        found = foreground(self._fd)
+        found = self.pty.foreground()
         if found is None or (found.pid == self.profile.pid and self.profile.is_shell):
             return None
         return found
 
     @property
+    def reader(self) -> Foreground | None:
+        """Of the programs that have the terminal, the one that was last seen to read it: the editor that
+        git started, not git. None where that is not known now.
+        """
+        probe = self._probe if self._probe_generation == self.activity.generation else None
+        if probe is None or probe.reader is None or probe.by_shell or self.foreground is None:
+            return None
+        return program(probe.reader)
+
+    @property
     def terminal_mode(self) -> TerminalMode | None:
-        """What is not as usual: keys reach the program one by one, or are not shown. None at the
+        """An unusual mode: keys reach the program one by one, or are not shown. None at the
         prompt of a shell that edits its line itself.
         """
-        if self._fd < 0 or (self.is_at_prompt and self.profile.shell_kind.has_line_editor):
+        is_edited = self.prompt.is_open and self.profile.shell_kind.has_line_editor
+        if not self.pty.is_open or is_edited:
             return None
-        echo, canonical = self.echo_and_canonical()
+        echo, canonical = self.pty.echo_and_canonical()
         if not canonical:
             return "raw"
         return None if echo else "no_echo"
 
     @property
+    def is_echoed(self) -> bool:
+        """By the terminal, or by a program that reads key by key and shows them itself."""
+        echo, canonical = self.pty.echo_and_canonical()
+        return echo or not canonical
+
+    @property
     def cursor(self) -> Cursor:
         return self._terminal.cursor
-
-    def make_sane(self) -> None:
-        """Give the terminal the settings of a new one: lines, echo, signals."""
-        if self._fd >= 0:
-            make_sane(self._fd)
 
     def rows(self) -> tuple[str, ...]:
         """The screen as text."""
         return tuple(row.rstrip() for row in self._terminal.screen(styled=False).text_lines)
 
-    def echo_and_canonical(self) -> tuple[bool, bool]:
-        return line_settings(self._fd) if self._fd >= 0 else (True, True)
-
-    # --- what is done to it ---------------------------------------------------
+    # --- effects ---------------------------------------------------
 
     def write(self, data: bytes, *, actor: Actor, judged: bool = False) -> None:
         """Bytes to the program, verbatim. `judged`: a run types them.
@@ -380,104 +316,12 @@ class Session:
             SessionExited: if there is no program any more.
             InputRejected: if it does not read.
         """
-        if self._input is None:
+        if not self.pty.is_open:
             raise SessionExited(self.name, self.exit_code)
-        self._input.write(data)
-        self.typed.add(data, actor)
-        if self._lane is not None and not judged:
-            self._lane.hush()  # a key, whose echo somebody waits for; not the line of a run
-        if INTERRUPT in data:
-            self.line.interrupted(self.prompts, self._tracker.phase)
-        if not judged:
-            self.line.is_touched = True
-            if self.profile.shell_kind.terminal_assembles_lines and self.echo_and_canonical()[1]:
-                self.line.assembled(data, self._tracker.phase)
-        if self.line.typed(data, self._tracker.phase):
-            self.enter()
-        self.actor = actor
-        self.typed_by_people += actor.kind == "person"
+        self.pty.write(data, hush=not judged)
+        self.prompt.wrote(data, actor=actor, judged=judged)
         self.activity.touch()
         self.pulse.fire()
-
-    @property
-    def is_at_prompt(self) -> bool:
-        """A shell that announces its lines reads what is typed, as far as is known."""
-        return self._tracker.phase in _AT_PROMPT or self.is_continuing
-
-    def line_so_far(self, actor: Actor) -> str | None:
-        """All of the shell's line that this actor's next text goes on with; None if that is not known."""
-        if (text := self.typed.by(actor)) is not None:
-            return text
-        if self._tracker.phase is not Phase.INPUT:
-            return None
-        if not self.line.is_touched:
-            return ""
-        if not self._has_no_unread():
-            return None
-        shown = self.shown_line()
-        if shown is None:
-            shown = "?" if self.line.half_typed else ""
-        settled = self.typed.settle(shown, actor)
-        self.line.is_touched = settled != ""
-        return settled
-
-    async def wait_rest(self) -> bool:
-        """Until the shell has shown what was typed; False when something else has begun meanwhile."""
-        phase = self.phase
-        for _ in range(REST_LOOKS):
-            if self.is_exited or await self.is_at_rest():
-                if self.is_exited or not self.line.take_deaf(self.prompts):
-                    if (
-                        self.is_exited
-                        or self._clock.monotonic_s() - self._pressed_again_s > SETTLE_S
-                    ):
-                        return True
-                    # It may have heard both: the second one takes what is typed meanwhile.
-                    await self.pulse.nap(REST_LOOK_S)
-                    continue
-                # Now and then a shell that is busy drawing takes a Ctrl-C and does nothing about it.
-                self.write(INTERRUPT, actor=self.actor, judged=True)
-                self._pressed_again_s = self._clock.monotonic_s()
-            await self.pulse.nap(REST_LOOK_S)
-            if self.phase is not phase:
-                return False
-        return True
-
-    def _has_no_unread(self) -> bool:
-        is_written = self._input is not None and not self._input.pending_bytes
-        return is_written and unread_bytes(self._fd) == 0
-
-    def _is_interrupting(self) -> bool:
-        at_prompt = self._tracker.phase in _AT_PROMPT
-        return at_prompt and self.line.is_interrupting(self.prompts)
-
-    async def is_at_rest(self) -> bool:
-        """Who has the terminal has read all that was written, said all there is to say, and waits."""
-        if not self._has_no_unread() or self._is_interrupting():
-            return False
-        generation = self.activity.generation
-        probe = await self._prober()
-        if self.is_exited:
-            return True
-        if not probe.known:
-            return self.line.is_settled and self.activity.quiet_s() > SETTLE_S
-        # In this order: what it printed before it waited is there by now.
-        is_silent = not has_output(self._fd) and self.journal.is_all_taken()
-        return probe.reading and is_silent and generation == self.activity.generation
-
-    def has_half_line(self) -> bool:
-        """A half-typed line stands at the prompt; ask while the shell is at rest."""
-        progress = self._tracker.progress
-        is_shown = self.profile.shell_kind.has_line_editor or self.echo_and_canonical()[0]
-        shown = None
-        if progress.phase is Phase.INPUT and is_shown:
-            shown = self.chronicle.shows_text(progress.prompt_end, progress.input_end)
-        return self.line.half_typed if shown is None else shown or self.line.half_ahead
-
-    def enter(self) -> None:
-        """A line was sent to the shell, which has not reported yet what it does with it."""
-        self.line.entered(echo=self.echo_and_canonical()[0])
-        self._tracker.enter()
 
     def interrupt(self, *, actor: Actor) -> bool:
         """Type Ctrl-C ahead of everything that waits; False if even that cannot be written.
@@ -485,18 +329,11 @@ class Session:
         Raises:
             SessionExited: if there is no program any more.
         """
-        if self._input is None:
+        if not self.pty.is_open:
             raise SessionExited(self.name, self.exit_code)
-        if self._lane is not None:
-            self._lane.hush()
-        self.actor = actor
-        self.line.is_touched = True
-        self.line.interrupted(self.prompts, self._tracker.phase)
-        self.line.assembled(INTERRUPT, self._tracker.phase)
+        self.prompt.interrupted(actor=actor)
         self.activity.touch()
-        if self._input.pending_bytes:
-            drop_unread(self._fd)
-        return self._input.write_instead(INTERRUPT)
+        return self.pty.interrupt()
 
     def press(self, keys: list[str], *, actor: Actor) -> int:
         data = self.pressed(keys)
@@ -520,21 +357,14 @@ class Session:
         """What this paste would write."""
         return encode_paste(text, self._terminal)
 
-    def shown_line(self) -> str | None:
-        """What stands behind the prompt now; None if unknown."""
-        progress = self._tracker.progress
-        if progress.phase is not Phase.INPUT:
-            return ""
-        return self.chronicle.shown_text(progress.prompt_end, progress.input_end)
-
     def resize(self, *, cols: int, rows: int) -> None:
         """Change the size of the surface; panels keep their rows, the program has the rest."""
         profile = self.profile
         if (cols, rows) == (profile.cols, profile.rows):
             return
         profile.cols, profile.rows = cols, rows
-        if self.layout.placed and self.on_elements_changed is not None:
-            self.on_elements_changed(True)
+        if self.layout.placed and self._owner is not None:
+            self._owner.elements_changed(self, urgent=True)
         self._fit()
 
     def _fit(self) -> None:
@@ -545,9 +375,8 @@ class Session:
         if (cols, rows) != self.terminal_size:
             self.journal.note_size(cols=cols, rows=rows)
             changes = self._terminal.resize(cols=cols, rows=rows)
-            if self._fd >= 0:
-                set_window_size(self._fd, cols=cols, rows=rows)
-            self._reply(changes.replies)
+            self.pty.set_size(cols=cols, rows=rows)
+            self.pty.reply(changes.replies)
         self.log.append(
             Resized(cols=cols, rows=profile.rows, program_rows=rows, top=self.layout.top)
         )
@@ -555,8 +384,8 @@ class Session:
 
     def _on_elements(self, relayout: bool) -> None:
         refit = relayout and self.elements.layout(rows=self.profile.rows) != self.layout
-        if self.on_elements_changed is not None:
-            self.on_elements_changed(refit)
+        if self._owner is not None:
+            self._owner.elements_changed(self, urgent=refit)
         if refit:
             self._fit()
         self.log.append(ElementsChanged())
@@ -585,12 +414,12 @@ class Session:
 
     def attach(self, fd: int) -> None:
         """Begin to read and write this PTY master, which is ours from now on."""
-        os.set_blocking(fd, False)
-        self._fd = fd
-        self._input = InputQueue(fd, self.name)
-        self._replies = Replies(fd, self.journal, self._input, can_be_read=self._can_be_read)
-        self._reading = Reading(
-            fd, self.journal, lane=self._lane, took=self._on_output, failed=self._failed
+        self.pty.attach(
+            fd,
+            self.name,
+            took=self._on_output,
+            failed=self._failed,
+            reads_keys=self.prompt.reads_keys,
         )
 
     def replay(self, data: bytes, offset: int, times: Times) -> None:
@@ -601,7 +430,7 @@ class Session:
         finally:
             self._terminal.silent = False
         for mark in self._scanner.scan(data, offset):
-            self._apply(mark, at_ns=times.at(mark.start))
+            self.prompt.apply(mark, at_ns=times.at(mark.start))
 
     def replay_resize(self, *, cols: int, rows: int) -> None:
         self.profile.cols, self.profile.rows = cols, rows
@@ -609,13 +438,12 @@ class Session:
 
     def turn_over(self) -> None:
         """Begin the journal's next segment with everything that is known now."""
-        if self._reading is not None:
-            self._reading.settle()
+        self.pty.settle()
         envelope = Envelope(
             terminal=self._terminal.snapshot(),
             carry=self._scanner.carry,
-            progress=self._tracker.progress,
-            open_block=self.open_block,
+            progress=self.prompt.progress,
+            open_block=self.prompt.open_block,
         )
         cols, rows = self.terminal_size
         self.journal.turn_over(
@@ -652,8 +480,8 @@ class Session:
         if marks:
             now = self._clock.wall_ns()
             for mark in marks:
-                self._apply(mark, at_ns=now)
-        self._reply(changes.replies, is_line_over=ended is not None)
+                self.prompt.apply(mark, at_ns=now)
+        self.pty.reply(changes.replies, is_line_over=ended is not None)
         if changes.title_changed:
             self.log.append(TitleChanged(title=self._terminal.title))
         if changes.bells:
@@ -666,50 +494,13 @@ class Session:
             self._announced_degraded = self.journal.degraded
             self.log.append(Degraded(part="journal", reason=self.journal.degraded))
 
-    def _can_be_read(self) -> bool:
-        """Whether a program reads keys now, and not whole lines."""
-        _, canonical = line_settings(self._fd)
-        if canonical:
-            return False
-        kind = self.profile.shell_kind
-        runs = kind.reads_keys_between_programs and self._tracker.phase is Phase.RUNNING
-        return not (runs and is_still_the_shell(self._fd, kind.name))
+    def _on_event(self, event: Event) -> None:
+        if self._owner is not None:
+            self._owner.happened(self, event)
 
-    def _reply(self, replies: bytes, *, is_line_over: bool = False) -> None:
-        if self._replies is None:
-            return
-        if is_line_over:
-            self._replies.drop()
-        if replies:
-            self._replies.send(replies)
-        else:
-            self._replies.look()
-
-    def _apply(self, mark: Mark, *, at_ns: int) -> None:
-        if mark.trusted and mark.at_ns is not None:
-            at_ns = mark.at_ns
-        before = self._tracker.phase
-        for change in self._tracker.apply(mark):
-            match change:
-                case Opened():
-                    self.chronicle.opened(change, at_ns=at_ns, actor=self.actor)
-                case Closed():
-                    self.chronicle.closed(change, at_ns=at_ns, actor=self.actor)
-        if mark.trusted and not mark.secondary:
-            if mark.kind is MarkKind.OUTPUT:
-                self.typed.clear()
-            elif mark.kind is MarkKind.PROMPT:
-                self.typed.prompt()
-            if self.line.marked(mark.kind, before):
-                self.enter()
-
-    def output_start(self) -> int | None:
-        """Where the output of the command line that runs now begins; None if none does."""
-        if self.chronicle.open_block is not None:
-            return self.chronicle.open_block.start
-        if self._tracker.phase is Phase.ENTERED and self.profile.shell_kind.announces != "lines":
-            return self.chronicle.echoed(self.input_end, self.journal.end)[0]
-        return None
+    def _on_block_closed(self, block: Block) -> None:
+        if self._owner is not None:
+            self._owner.block_closed(self, block)
 
     def _tell_state(self) -> None:
         state = self.state()
@@ -724,17 +515,11 @@ class Session:
         """The process is gone: drain, close, keep everything readable."""
         if self.is_exited:
             return
-        if self._reading is not None:
-            self._reading.drain()
-        self.detach()
+        self.pty.drain()
+        self.pty.detach()
         self.exit_code, self.exit_signal = exit_code, exit_signal
         self.exited_at_ns = self._clock.wall_ns()
-        for closed in self._tracker.abandon(
-            self.journal.end,
-            exit_code=exit_code,
-            is_unannounced=self.profile.shell_kind.announces == "ends",
-        ):
-            self.chronicle.closed(closed, at_ns=self.exited_at_ns, actor=self.actor)
+        self.prompt.abandon(self.journal.end, exit_code=exit_code, at_ns=self.exited_at_ns)
         self._keep_end()
         self.log.append(Exited(exit_code=exit_code, signal=exit_signal))
         self._tell_state()
@@ -747,34 +532,14 @@ class Session:
             self.turn_over()
         self.journal.rest()
 
-    def detach(self) -> None:
-        """Stop reading and give the descriptor up; the keeper still has its own."""
-        if self._reading is not None:
-            self._reading.close()
-            self._reading = None
-        if self._replies is not None:
-            self._replies.drop()
-            self._replies = None
-        if self._input is not None:
-            self._input.close()
-            self._input = None
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
-
     def close(self) -> None:
         """Let go of everything; the journal's files stay until they are removed."""
-        self.detach()
+        self.pty.detach()
         self.keyboard.close()
         self.log.close()
         self.journal.close()
         # Calls that still look at it keep the terminal; it goes with the last of them.
-        self.chronicle.on_closed = None
-        self._prober = _unknown
-
-    def descriptor(self) -> int:
-        """The PTY master, for handing to a new keeper; -1 when there is none."""
-        return self._fd
+        self._owner = None
 
 
 def _line_end(marks: Sequence[Mark]) -> int | None:
@@ -783,7 +548,3 @@ def _line_end(marks: Sequence[Mark]) -> int | None:
         if mark.trusted and mark.kind is MarkKind.DONE:
             return mark.start
     return None
-
-
-async def _unknown() -> Probe:
-    return Probe(known=False)

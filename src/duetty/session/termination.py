@@ -1,9 +1,9 @@
-"""Ending a session's processes: all of them, and nobody else's.
+"""Ending a session's processes: all of them, and no others.
 
 A shell goes at the first HUP and leaves behind what ignores it. The others are
 held by pidfd from before the first signal, so that a number which passes to
 another process meanwhile is not killed in their place. What they start since
-is found by the number of their session, which nobody gets while one of it is left.
+is found by the number of their session, which no other process gets while one of it is left.
 """
 
 import logging
@@ -19,6 +19,7 @@ import anyio.to_thread
 from duetty.errors import DuettyError
 from duetty.ids import SessionId
 from duetty.keeper.held_session import kill_session
+from duetty.platform.own_process import hold_process, signal_held
 from duetty.platform.terminal_probe import session_members
 from duetty.session.keeper_link import Keeping, Whom
 from duetty.session.session import Session
@@ -47,7 +48,7 @@ class Members:
         for pid in session_members(frozenset({leader}))[:MAX_HELD]:
             # Gone already, or no descriptor is left: then it is not held.
             with suppress(OSError):
-                self._held[pid] = os.pidfd_open(pid)
+                self._held[pid] = hold_process(pid)
 
     def alive(self) -> int:
         """How many are left, of those that are held; when these are gone, of all."""
@@ -65,7 +66,7 @@ class Members:
             kill_session(self._leader)
         for fd in self._held.values():
             with suppress(OSError):
-                signal.pidfd_send_signal(fd, signal.SIGKILL)
+                signal_held(fd, signal.SIGKILL)
 
     def close(self) -> None:
         for fd in self._held.values():
@@ -74,7 +75,7 @@ class Members:
 
     def _now(self) -> list[int]:
         found = session_members(frozenset({self._leader}))
-        # With its last process the number became free, and who has it now is somebody else.
+        # With its last process the number became free, and its new owner is another process.
         return [] if self._leader in found and self._leader not in self._held else found
 
 
@@ -108,7 +109,7 @@ class Ending:
             members.close()
 
     async def end_orphan(self, session: str) -> None:
-        """A process that the keeper may have started for a call that nobody waits for any more."""
+        """A process that the keeper may have started for a call whose caller has gone."""
         for ask in (
             lambda: self._keeping.signal(session, Signals.SIGKILL, "all"),
             lambda: self._keeping.forget(session),

@@ -1,11 +1,11 @@
 """Who looks at a session, and which of them sets its size.
 
-Pure bookkeeping: it says which size there should be; whoever asked resizes.
+Pure bookkeeping: it says which size there should be; the caller resizes.
 
-A viewer that *holds* the size sets it. When nobody holds it, the rule decides:
+A viewer that *holds* the size sets it. When no viewer holds it, the rule decides:
 `smallest` takes the least columns and the least rows that any viewer can show,
-so that everybody sees everything; `holder` gives the hold to the viewer that has
-been there longest. A viewer that leaves gives its size up. With nobody left the
+so that each sees everything; `holder` gives the hold to the viewer that has
+been there longest. A viewer that leaves gives its size up. With no viewer left the
 size stays as it is.
 """
 
@@ -43,13 +43,13 @@ class Viewer:
     """What it can show; None takes no part in the size."""
 
     ended: str | None = None
-    """Why it has to go, once somebody said so."""
+    """Why it has to go, once a call asked for that."""
 
 
 class Viewers:
     """The viewers of one session, oldest first."""
 
-    __slots__ = ("_by_id", "_holder", "_next", "_rule", "is_asking")
+    __slots__ = ("_by_id", "_holder", "_next", "_rule", "is_asking", "last_dump")
 
     def __init__(self, rule: SizeRule = "smallest") -> None:
         self._by_id: dict[int, Viewer] = {}
@@ -57,6 +57,9 @@ class Viewers:
         self._next = 1
         self.is_asking = False
         """One of them keeps asking the kernel what the program does."""
+
+        self.last_dump: object = None
+        """What they were shown last, so that many of them share it; see `snapshots`."""
 
         self._rule: SizeRule = rule
 
@@ -93,6 +96,8 @@ class Viewers:
         self._by_id.pop(viewer.id, None)
         if self._holder is viewer:
             self._holder = None
+        if not self._by_id:
+            self.last_dump = None
 
     def hold(self, viewer: Viewer, *, on: bool) -> None:
         """Give this viewer the say over the size, or let it give that up."""

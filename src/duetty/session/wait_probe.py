@@ -1,18 +1,14 @@
 """Asking the kernel whether a program waits for a person, as seldom as will do.
 
-Only while something runs and somebody is interested; soon after output stops,
+Only while a command runs and a viewer or call needs it; soon after output stops,
 then less and less often.
 """
-
-from collections.abc import Awaitable, Callable
-
-from duetty.blocks import Probe
 
 FIRST_LOOK_S = 0.015
 """A program that just printed its question is reading an instant later."""
 
 LAST_LOOK_S = 0.12
-"""Between two looks at a program that runs on; a wait is told within 200 ms."""
+"""Between two looks at a program that runs on; a wait is known within 200 ms."""
 
 
 class Looks:
@@ -29,6 +25,3 @@ class Looks:
     def next_s(self) -> float:
         pause_s, self._pause_s = self._pause_s, min(self._pause_s * 2, LAST_LOOK_S)
         return pause_s
-
-
-Prober = Callable[[], Awaitable[Probe]]

@@ -104,7 +104,7 @@ async def keep_state(session: Session) -> None:
     """
     while not session.is_exited:
         pause_s = KEEP_FIRST_S
-        while session.is_unannounced and not session.is_exited:
+        while session.prompt.is_unannounced and not session.is_exited:
             # Not woken by output: a flood would make us ask all the time.
             await anyio.sleep(pause_s)
             before = session.activity.generation
@@ -121,10 +121,10 @@ async def keep_state(session: Session) -> None:
 
 async def wait_text(session: Session, needle: Needle) -> Found:
     """Until the text is on the screen, or goes by; gives what matched."""
-    block, searched = session.open_block, 0
+    block, searched = session.prompt.open_block, 0
     while block is not None and not session.alternate_active:
         # The line that was typed holds the text too, often enough: what counts is what it printed.
-        is_over = session.open_block is None
+        is_over = session.prompt.open_block is None
         end = session.journal.end
         start = max(block.start, searched, end - SEARCH_BYTES, session.journal.start)
         printed = plain_text(session.journal.read(start, end), cols=session.profile.cols)

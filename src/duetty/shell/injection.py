@@ -6,7 +6,7 @@ read by every shell as ever and never written.
 
 The nonce goes by descriptor `NONCE_FD`, not by the environment, which any
 child can read in `/proc/<pid>/environ`: the script reads one line from it and
-closes it. Whatever else the scripts are told by the environment they unset.
+closes it. The scripts unset every other variable that we pass them.
 """
 
 import os

@@ -95,7 +95,7 @@ class ShellKind:
     """Between two programs of one line it leaves the terminal as its editor has it."""
 
     changes_lines: re.Pattern[str] | None = None
-    """Text of which it would make another line after Enter, unless it is told not to."""
+    """Text that it would expand into another line after Enter, unless we switch that off."""
 
     quote: Callable[[str], str] = quote_posix
     reserved_words: frozenset[str] = RESERVED_WORDS

@@ -65,7 +65,7 @@ _KINDS = {kind.value.encode(): kind for kind in MarkKind}
 
 
 class Mark(NamedTuple):
-    """One boundary, as announced; `None` where nothing was said."""
+    """One boundary, as announced; `None` where the mark has no value."""
 
     kind: MarkKind
     start: int

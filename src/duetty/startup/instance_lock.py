@@ -28,7 +28,7 @@ def locked(paths: Paths) -> Generator[None]:
     try:
         if not _lock(fd, paths):
             pid = os.read(fd, 32).decode("ascii", "replace").strip() or "unknown"
-            address = read_text(paths.address_file) or "an address it has not told yet"
+            address = read_text(paths.address_file) or "an address that is not known yet"
             raise InstanceBusy(
                 f"a server for instance {paths.instance!r} runs already: pid {pid} at {address}",
                 hint="use it, end it with `duetty stop`, or take over with `duetty server --replace`",
@@ -47,8 +47,8 @@ def locked(paths: Paths) -> Generator[None]:
 
 
 def _lock(fd: int, paths: Paths) -> bool:
-    """Whether the lock is ours now. One that ends closes its sockets first: whoever found nobody
-    there and started us must not be told that somebody is.
+    """Whether the lock is ours now. A server that ends closes its sockets first: a client that found no server
+    there and started us must not get *already running*.
     """
     deadline_s = time.monotonic() + ENDING_S
     while True:

@@ -14,7 +14,7 @@ def load_token(path: Path) -> str:
     """The server's token, made at the first start; only its owner may read the file.
 
     Raises:
-        BadSetting: if somebody wrote one that could be guessed.
+        BadSetting: if the file holds one that could be guessed.
     """
     token = read_text(path)
     if not token:

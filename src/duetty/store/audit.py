@@ -1,7 +1,7 @@
 """What the store remembers of the audit trail: where it begins and how far it goes.
 
 The trail itself is a chain of lines in files of its own. A chain shows a changed
-record; that its end or its beginning was cut off, only somebody else can tell.
+record; only a copy elsewhere can show that its end or its beginning was cut off.
 """
 
 import sqlite3

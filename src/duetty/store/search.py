@@ -25,7 +25,7 @@ from duetty.store.rows import storable
 
 MAX_QUERY_CHARS = 1_000
 MAX_TERMS = 32
-"""SQLite refuses expressions that are too deep; nobody types this many words."""
+"""SQLite refuses expressions that are too deep; no person types this many words."""
 
 SNIPPET_CHARS = 160
 LEAD_CHARS = 40

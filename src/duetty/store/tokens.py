@@ -1,7 +1,7 @@
 """Tokens: who may call, kept as hashes.
 
 A token is 256 bits from the system's generator. A slow hash (argon2, scrypt)
-protects secrets that can be guessed; nobody tries 2^256 values, so one SHA-256
+protects secrets that can be guessed; no attacker tries 2^256 values, so one SHA-256
 is as strong and costs a microsecond on every request instead of a tenth of a
 second.
 """

@@ -82,7 +82,7 @@ class Writer:
     def wake_later(self, later: Later | None) -> None:
         """Let this wake the thread in a while, for what the calling thread hands over.
 
-        A thread that wakes wants the interpreter at once, and takes it from whoever still has
+        A thread that wakes wants the interpreter at once, and takes it from the thread that still has
         to answer the call that the write belongs to.
         """
         self._later = None if later is None else (threading.get_ident(), later)

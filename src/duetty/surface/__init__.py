@@ -25,6 +25,7 @@ from duetty.surface.values import (
     RegionWrite,
     ScreenMode,
     TextSpan,
+    attributes_of,
     with_spans,
     written,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "Scene",
     "ScreenMode",
     "TextSpan",
+    "attributes_of",
     "compose",
     "drawing_order",
     "lay_out",

@@ -15,6 +15,7 @@ from duetty.surface.values import (
     Panel,
     RegionWrite,
     TextSpan,
+    attributes_of,
 )
 from duetty.vt import Rgb
 
@@ -52,12 +53,10 @@ def _common_json(element: Element) -> JsonObject:
         shape["background"] = {"bg": _colour_json(element.background)}
     if element.region_writes:
         shape["region_writes"] = [_write_json(write) for write in element.region_writes]
-    if element.focusable:
-        shape["focusable"] = True
-    if element.screen_mode != "normal":
-        shape["screen_mode"] = element.screen_mode
-    if element.owner is not None:
-        shape["owner"] = element.owner
+    for attribute in attributes_of(type(element)):
+        value = getattr(element, attribute.name)
+        if value != attribute.default:
+            shape[attribute.name] = value
     return shape
 
 
@@ -93,7 +92,7 @@ def overlay_from(shape: Mapping[str, Any], *, made: int = 0) -> Overlay:
         KeyError, TypeError, ValueError: if it did not.
     """
     fields = {name: shape[name] for name in ("x", "y", "width", "height")}
-    return Overlay(**fields, **_common(shape, made))
+    return Overlay(**fields, **_common(Overlay, shape, made))
 
 
 def panel_from(shape: Mapping[str, Any], *, made: int = 0) -> Panel:
@@ -102,10 +101,11 @@ def panel_from(shape: Mapping[str, Any], *, made: int = 0) -> Panel:
     Raises:
         KeyError, TypeError, ValueError: if it did not.
     """
-    return Panel(position=shape["position"], height=shape["height"], **_common(shape, made))
+    fields = {name: shape[name] for name in ("position", "height")}
+    return Panel(**fields, **_common(Panel, shape, made))
 
 
-def _common(shape: Mapping[str, Any], made: int) -> JsonObject:
+def _common(kind: type[Element], shape: Mapping[str, Any], made: int) -> JsonObject:
     return {
         "id": shape["id"],
         "z": shape["z"],
@@ -117,10 +117,8 @@ def _common(shape: Mapping[str, Any], made: int) -> JsonObject:
             RegionWrite(row=each["row"], col=each["col"], **_text(each))
             for each in shape.get("region_writes", ())
         ),
-        "focusable": shape.get("focusable", False),
-        "screen_mode": shape.get("screen_mode", "normal"),
-        "owner": shape.get("owner"),
         "made": made,
+        **{each.name: shape.get(each.name, each.default) for each in attributes_of(kind)},
     }
 
 

@@ -1,11 +1,12 @@
 """What is drawn over and beside a program's screen: overlays and panels, as values.
 
-Frozen, so that a change is a new value and whoever draws can compare by identity.
+Frozen, so that a change is a new value and drawing code can compare by identity.
 Text is kept as it was given; what of it may be shown is decided where it is drawn.
 """
 
-from dataclasses import dataclass
-from typing import Literal, get_args
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from duetty.vt import Rgb
 
@@ -48,49 +49,78 @@ class RegionWrite:
     underline: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """Marks a field of an element that is defined nowhere else: the arguments of operations, their
+    answers, the file on disk, the page's types and the docs take it from its line below.
+
+    The field is a flag, a number, a text or one of some words. It has a default, which JSON leaves out.
+    """
+
+    description: str = ""
+    given: bool = True
+    """Whether callers may give it."""
+
+
+class NamedAttribute(NamedTuple):
+    name: str
+    type: Any
+    default: Any
+    description: str
+    given: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Overlay:
+class Drawn:
+    """What overlays and panels have in common."""
+
+    id: str
+    z: int
+    background: ElementColour | None = None
+    spans: tuple[TextSpan, ...] = ()
+    region_writes: tuple[RegionWrite, ...] = ()
+    made: int = 0
+    """Counts elements of a session: between equal z the later one is above."""
+
+    focusable: Annotated[bool, Attribute()] = False
+    screen_mode: Annotated[ScreenMode, Attribute(given=False)] = "normal"
+    owner: Annotated[str | None, Attribute("the actor that made it", given=False)] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overlay(Drawn):
     """Drawn above the screen and the panels; takes no rows.
 
     Without a background, what is under it shows wherever it has no text.
     """
 
-    id: str
     x: int
     y: int
-    z: int
     width: int
     height: int
-    background: ElementColour | None = None
-    spans: tuple[TextSpan, ...] = ()
-    region_writes: tuple[RegionWrite, ...] = ()
-    focusable: bool = False
-    screen_mode: ScreenMode = "normal"
-    owner: str | None = None
-    """Name of the actor that made it."""
-
-    made: int = 0
-    """Counts elements of a session: between equal z the later one is above."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Panel:
+class Panel(Drawn):
     """Rows at an edge of the screen that the program does not get."""
 
-    id: str
     position: Edge
     height: int
-    z: int
-    background: ElementColour | None = None
-    spans: tuple[TextSpan, ...] = ()
-    region_writes: tuple[RegionWrite, ...] = ()
-    focusable: bool = False
-    screen_mode: ScreenMode = "normal"
-    owner: str | None = None
-    made: int = 0
 
 
 Element = Overlay | Panel
+
+
+@cache
+def attributes_of(kind: type[Element]) -> tuple[NamedAttribute, ...]:
+    """The attributes of this kind of element, in their order."""
+    types = get_type_hints(kind, include_extras=True)
+    return tuple(
+        NamedAttribute(each.name, of, each.default, marked.description, marked.given)
+        for each in fields(kind)
+        if get_origin(types[each.name]) is Annotated
+        for of, marked in [get_args(types[each.name])]
+    )
 
 
 def written(

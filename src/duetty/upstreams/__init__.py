@@ -10,7 +10,7 @@ from duetty.tool_schemas import problem_of
 from duetty.upstreams.link import LEVELS, Progress, Surroundings, Timing
 from duetty.upstreams.projects import Accepted, Offer, OfferNotFound, offers_for
 from duetty.upstreams.questions import Question
-from duetty.upstreams.search import Index
+from duetty.upstreams.search import Index, lead_of
 from duetty.upstreams.tools import Tool, shown
 from duetty.upstreams.upstream import Asking, Upstream
 from duetty.upstreams.upstream_settings import Address, Program, UpstreamOrder, load_upstreams
@@ -34,6 +34,7 @@ __all__ = [
     "Upstream",
     "UpstreamOrder",
     "Upstreams",
+    "lead_of",
     "load_upstreams",
     "no_upstreams",
     "offers_for",

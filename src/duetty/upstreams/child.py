@@ -16,12 +16,15 @@ import anyio.to_thread
 from anyio.abc import ByteReceiveStream, Process
 
 from duetty.errors import BadCommand, BadWorkingDirectory, UpstreamUnavailable
+from duetty.platform import child_guard
+from duetty.platform.descendants import first_child
+from duetty.platform.own_process import memory_file
 from duetty.policy import visible
 from duetty.sandbox import Level, Places, SandboxRequest, Wrapped, inner_pid, wrap
 from duetty.upstreams.link import Surroundings
 from duetty.upstreams.upstream_settings import Program, expanded
 
-GUARD = Path(__file__).with_name("guard.py")
+GUARD = Path(child_guard.__file__)
 
 INHERITED = ("HOME", "LOGNAME", "USER", "PATH", "SHELL", "TERM", "LANG", "LC_ALL", "LC_CTYPE", "TZ")
 """Of the server's environment, which may hold secrets of others: nothing but these, and what is named."""
@@ -31,6 +34,8 @@ CLOSE_S = 2.0
 
 END_S = 6.0
 """After TERM; the guard itself kills what is left after two seconds."""
+
+_NO_FILE = "No such file or directory"
 
 LOG_BYTES = 256 * 1024
 LAST_LINES = 5
@@ -51,19 +56,22 @@ class Child:
         return _child_of(self.process.pid, self.sandbox)
 
     async def wait_ended(self) -> UpstreamUnavailable:
-        """Until it is gone; with what is known about why."""
+        """Wait until it is gone; return the reason, if it is known."""
         code = await self.process.wait()
         # Its last words may still be on their way.
         with anyio.move_on_after(0.5):
             await self.stderr.closed.wait()
-        return ended(code, self.stderr)
+        reason = ended(code, self.stderr)
+        if self.sandbox != "none" and any(_NO_FILE in line for line in self.stderr.last):
+            reason.hint = "its sandbox may hide the file: name its directory in `workspaces`; a sandbox has a /tmp of its own"
+        return reason
 
 
 def ended(code: int, stderr: "ErrorOutput") -> UpstreamUnavailable:
     how = f"with exit code {code}" if code < 128 else f"by {_signal_name(code - 128)}"
     if code == 127 and not stderr.last:
         how = "before it began"
-    last = f"; it said: {stderr.last[-1]}" if stderr.last else ""
+    last = f"; its last line: {stderr.last[-1]}" if stderr.last else ""
     return UpstreamUnavailable(f"it ended {how}{last}", details={"exit_code": code})
 
 
@@ -77,7 +85,7 @@ class ErrorOutput:
         self.closed = anyio.Event()
 
     async def follow(self, stream: ByteReceiveStream) -> None:
-        """Read for as long as it prints: one that nobody reads would stop."""
+        """Read for as long as it prints: a full pipe would stop it."""
         self._path.unlink(missing_ok=True)
         rest = b""
         try:
@@ -126,7 +134,7 @@ async def started(name: str, program: Program, around: Surroundings) -> AsyncGen
     """
     process: Process | None = None
     level: Level = "none"
-    with anyio.CancelScope(shield=True):  # else a program could be started that nobody knows
+    with anyio.CancelScope(shield=True):  # else a program could be started and lost
         process, level = await _open(name, program, around)
     assert process is not None
     assert process.stderr is not None
@@ -147,7 +155,7 @@ async def started(name: str, program: Program, around: Surroundings) -> AsyncGen
 async def _open(name: str, program: Program, around: Surroundings) -> tuple[Process, Level]:
     """By the thread of the loop: the guard watches the thread that started it."""
     order = around.sandbox(program)
-    spec_fd = os.memfd_create("sandbox") if order.asked != "none" else -1
+    spec_fd = memory_file("sandbox") if order.asked != "none" else -1
     try:
         wrapped, directory = await anyio.to_thread.run_sync(
             partial(_wrapped, name, program, around, order=order, spec_fd=spec_fd)
@@ -256,11 +264,8 @@ async def _make_end(process: Process) -> None:
 
 
 def _child_of(guard: int, level: Level) -> int:
-    try:
-        words = Path(f"/proc/{guard}/task/{guard}/children").read_text(encoding="ascii").split()
-    except OSError:
-        return guard
-    return inner_pid(int(words[0]), level) if words else guard
+    program = first_child(guard)
+    return guard if program is None else inner_pid(program, level)
 
 
 def _signal_name(number: int) -> str:

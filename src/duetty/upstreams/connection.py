@@ -7,6 +7,7 @@ revision that was agreed on.
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from json import dumps
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -15,6 +16,7 @@ import anyio
 import httpx2
 from mcp import Client, MCPError
 from mcp import types as t
+from mcp.client.extension import advertise
 from mcp.client.subscriptions import (
     PromptsListChanged,
     ResourcesListChanged,
@@ -23,6 +25,7 @@ from mcp.client.subscriptions import (
     ToolsListChanged,
 )
 from mcp.shared.dispatcher import ProgressFnT
+from mcp.shared.inbound import MCP_NAME_HEADER, encode_header_value
 from mcp_types import LOG_LEVEL_META_KEY
 from mcp_types.methods import validate_server_result
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -35,13 +38,14 @@ from duetty.upstreams.child import Child, started
 from duetty.upstreams.http import Answers, reaching
 from duetty.upstreams.lines import speaking
 from duetty.upstreams.link import Asked, Hears, Link, Progress, Surroundings
+from duetty.upstreams.tasks import TASKS_EXTENSION, TASKS_IN_CORE, finished, task_of
 from duetty.upstreams.tools import shown
 from duetty.upstreams.upstream_settings import Program, UpstreamOrder
 
 MAX_PAGES = 100
 MAX_LISTED = 5_000
 SPARE_S = 5.0
-"""Beyond a call's own time, in which the upstream is told that nobody waits any more."""
+"""Beyond a call's own time, for the cancellation that the upstream gets."""
 
 RELISTEN_S = 1.0
 SUBSCRIBE_S = 10.0
@@ -50,9 +54,6 @@ STATE_ONLY_S = 0.1
 
 ROOTS_S = 1.0
 """Between two looks at which workspaces there are."""
-
-TASKS_IN_CORE = "2025-11-25"
-"""The revision in which a tool may be called as a task only."""
 
 SAMPLING, ELICITATION, ROOTS = "sampling/createMessage", "elicitation/create", "roots/list"
 REJECTED = -1
@@ -162,6 +163,7 @@ def _client(transport: Any, order: UpstreamOrder, around: Surroundings, hears: H
         elicitation_callback=elicit if order.may_elicit else None,
         log_level=FIRST_LEVEL,
         client_info=t.Implementation(name="duetty", version=__version__),
+        extensions=[advertise(TASKS_EXTENSION)],
         cache=None,
     )
 
@@ -177,7 +179,7 @@ def _wire(params: Any) -> dict[str, Any]:
 
 
 async def _filled_in(asked: Asked, params: Mapping[str, Any]) -> dict[str, Any]:
-    """What a person said to a form; what they left alone is as the form had it."""
+    """A person's answers to a form; fields that they left alone have the form's defaults."""
     answer = await asked(ELICITATION, params)
     if answer.get("action") != "accept" or params.get("mode", "form") != "form":
         return answer
@@ -201,7 +203,7 @@ def _refused(error: DuettyError | ValidationError) -> t.ErrorData:
 async def _telling_roots(
     client: Client, order: UpstreamOrder, around: Surroundings
 ) -> AsyncGenerator[None]:
-    """Meanwhile it is told when workspaces come and go; the modern era has no word for that."""
+    """Meanwhile it gets a notification when workspaces come and go; the modern era has none."""
     if not order.has_roots or client.protocol_version in MODERN_PROTOCOL_VERSIONS:
         yield
         return
@@ -307,7 +309,7 @@ class _Connection:
                         if is_first:
                             task_status.started()
                         else:
-                            # What was said while nobody listened is not repeated.
+                            # Changes while no stream was open are not repeated.
                             self._changed("tools")
                             for uri in watched:
                                 self._hears.updated(uri)
@@ -330,7 +332,7 @@ class _Connection:
                 if not is_first and isinstance(error, MCPError):
                     self._note_loss(error)
                 if is_first:
-                    task_status.started()  # it tells nobody of changes, which it may
+                    task_status.started()  # it announces no changes, which is allowed
                 return
             await anyio.sleep(RELISTEN_S)
 
@@ -409,36 +411,32 @@ class _Connection:
                 request, timeout_s=timeout_s, progress=progress, asked=asked
             )
         answer = await self._send(request, timeout_s=timeout_s, is_checked=False)
-        task = cast("dict[str, Any]", answer.get("task") or {}).get("taskId")
-        if not isinstance(task, str):
-            raise UpstreamFault("it was asked for a task, and answered with none")
-        return await self._finished(task, timeout_s)
+        return await self._finished(answer, timeout_s=timeout_s, progress=progress, asked=asked)
 
-    async def _finished(self, task: str, timeout_s: float) -> dict[str, Any]:
-        """What came of the task; one that nobody waits for any more is cancelled."""
-        about = t.GetTaskRequestParams(task_id=task)
-        is_over = False
+    async def _finished(
+        self,
+        answer: Mapping[str, Any],
+        *,
+        timeout_s: float,
+        progress: Progress | None,
+        asked: Asked | None,
+    ) -> dict[str, Any]:
+        """What came of the task that it answered with."""
+
+        async def given(wanted: Mapping[str, Any]) -> dict[str, Any]:
+            return {key: await self._given(each, asked) for key, each in wanted.items()}
+
+        tell = None if progress is None else _forwarded(progress)
         try:
-            with anyio.move_on_after(timeout_s):
-                while not is_over:
-                    now = await self._send(t.GetTaskRequest(params=about), timeout_s=timeout_s)
-                    status = now.get("status")
-                    is_over = status in ("completed", "failed", "cancelled")
-                    if status == "input_required":
-                        break  # what it asks comes to those who ask for its result
-                    if not is_over:
-                        await anyio.sleep(_poll_s(now.get("pollInterval")))
-                wanted = t.GetTaskPayloadRequestParams(task_id=task)
-                request = t.GetTaskPayloadRequest(params=wanted)
-                answer = await self._send(request, timeout_s=timeout_s)
-                is_over = True
-                return answer
-            raise UpstreamTimeout(f"it did not finish within {timeout_s:g} s")
-        finally:
-            if not is_over:
-                with anyio.move_on_after(SPARE_S, shield=True), suppress(DuettyError):
-                    params = t.CancelTaskRequestParams(task_id=task)
-                    await self._send(t.CancelTaskRequest(params=params), timeout_s=SPARE_S)
+            return await finished(
+                task_of(answer),
+                send=partial(self._send, timeout_s=timeout_s),
+                given=given if self.protocol in MODERN_PROTOCOL_VERSIONS else None,
+                timeout_s=timeout_s,
+                progress=tell,
+            )
+        except MCPError as error:
+            raise _fault(error, self._answers) from error
 
     async def complete(
         self,
@@ -513,13 +511,17 @@ class _Connection:
         """The result. What it asks for first (the modern era) is answered, and the request sent again.
 
         Raises:
-            UpstreamFault: if it asks for what it does not get, asks without end, or for patience.
+            UpstreamFault: if it asks for what it does not get, or asks without end.
         """
         for _ in range(MAX_ROUNDS):
             answer = await self._send(request, timeout_s=timeout_s, progress=progress)
             kind: object = answer.get("resultType", "complete")
             if kind == "complete":
                 return answer
+            if kind == "task":
+                return await self._finished(
+                    answer, timeout_s=timeout_s, progress=progress, asked=asked
+                )
             if kind != "input_required":
                 raise UpstreamFault(
                     "it answered with something that is not passed on",
@@ -564,10 +566,14 @@ class _Connection:
         options["timeout"] = timeout_s
         if progress is not None:
             options["on_progress"] = _forwarded(progress)
+        key: str | None = request.name_param
+        if key is not None:
+            named: str = data["params"][key]
+            options.setdefault("headers", {})[MCP_NAME_HEADER] = encode_header_value(named)
         raw = await session._dispatcher.send_raw_request(method, data.get("params"), options)
         if self.protocol in MODERN_PROTOCOL_VERSIONS:
-            raw.setdefault("resultType", "complete")  # the protocol: so it is where nothing is said
-        if is_checked:
+            raw.setdefault("resultType", "complete")  # the protocol's default
+        if is_checked and raw.get("resultType") != "task":
             with suppress(KeyError):  # a method whose answer the SDK does not know
                 validate_server_result(method, self.protocol, raw)
         return raw
@@ -612,12 +618,6 @@ def _with_level(request: Any, level: str) -> Any:
     return request.model_copy(update={"params": request.params.model_copy(update={"meta": meta})})
 
 
-def _poll_s(poll_ms: object) -> float:
-    """As it asks for, within reason."""
-    wanted_s = poll_ms / 1000 if isinstance(poll_ms, int | float) else 1.0
-    return min(max(wanted_s, 0.05), 10.0)
-
-
 def _forwarded(tell: Progress) -> ProgressFnT:
 
     async def forward(progress: float, total: float | None, message: str | None) -> None:
@@ -646,7 +646,7 @@ def _fault(error: MCPError, answers: Answers | None = None) -> DuettyError:
 
 
 def _data_of(error: MCPError) -> dict[str, object]:
-    """What it said besides, where that is short; it is its own word."""
+    """The error's data, where it is short; in the upstream's own words."""
     data: object = error.error.data
     if data is None or len(dumps(data, default=str)) > MAX_DATA:
         return {}

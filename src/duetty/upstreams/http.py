@@ -23,7 +23,7 @@ MAX_TOKEN_BYTES = 16_384
 
 
 class Answers:
-    """What the other side said in HTTP's own words, for whoever asks why it failed."""
+    """The last HTTP answers of the other side, for the reason of a failure."""
 
     def __init__(self) -> None:
         self.refused: int | None = None

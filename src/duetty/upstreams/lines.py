@@ -20,7 +20,7 @@ from duetty.wire.json_values import MAX_ANSWER_VALUES, has_few_values
 
 MAX_MESSAGE_BYTES = 32 * 1024 * 1024
 MAX_GARBAGE = 1_000
-"""Lines in a row that are no messages; whoever prints more is no MCP server."""
+"""Lines in a row that are no messages; a program that prints more is no MCP server."""
 
 HEAD_BYTES = 512
 _ID = re.compile(rb'"id"\s*:\s*(\d{1,18}|"[^"\\]{1,100}")')
@@ -74,7 +74,7 @@ class Splitter:
 async def speaking(
     child: Child, ended: Callable[[DuettyError | None], None]
 ) -> AsyncGenerator[Streams]:
-    """`ended` is told when nothing more will come, and why if the reason is known."""
+    """`ended` is called when nothing more will come, with the reason if it is known."""
     to_session, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, from_session = anyio.create_memory_object_stream[SessionMessage](0)
 
@@ -94,7 +94,7 @@ async def speaking(
                     text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
                     await child.process.stdin.send(text.encode() + b"\n")
         except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
-            await to_session.aclose()  # it reads no more: whoever waits for it is told
+            await to_session.aclose()  # it reads no more: callers that wait get an error
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(read)

@@ -29,7 +29,7 @@ class _Choices:
     identity: str = ""
     pins: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     on: bool | None = None
-    """What a person last said of the whole upstream; None leaves it to the settings."""
+    """A person's last choice for the whole upstream; None leaves it to the settings."""
 
     off: set[str] = field(default_factory=set[str])
     """Tools that a person turned off."""
@@ -130,7 +130,7 @@ class Pins:
             self._write(upstream, None)
 
     def _write(self, upstream: str, kept: _Choices | None) -> None:
-        """On disk first: what is not kept is not so."""
+        """On disk first: only a stored choice counts."""
         after = {name: each for name, each in self._choices.items() if name != upstream}
         if kept is not None:
             after[upstream] = kept

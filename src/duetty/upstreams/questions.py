@@ -1,6 +1,6 @@
 """Questions of upstreams that wait for a person: forms, addresses to open, completions to write.
 
-Each ends once: by an answer, or when whoever waits for it goes.
+Each ends once: by an answer, or when its caller goes.
 """
 
 from collections.abc import Callable, Mapping

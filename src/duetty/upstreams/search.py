@@ -73,7 +73,7 @@ _SAME = (
     "watch monitor observe follow",
     "web internet online",
 )
-"""Words of one meaning, in English and in what is said of computers; none is here for one server's sake."""
+"""Words of one meaning, in English and among programmers; none is here for one server's sake."""
 
 _SYNONYM = 0.6
 """What another word for the same counts, beside the word itself."""
@@ -95,7 +95,7 @@ class Index:
                     place,
                     words(tool.name),
                     words(tool.title or ""),
-                    words(_lead(tool.description)),
+                    words(lead_of(tool.description)),
                     words(tool.description),
                     words(" ".join(_parameters(tool.input_schema))),
                     words(tool.upstream),
@@ -104,8 +104,8 @@ class Index:
             ),
         )
 
-    def find(self, query: str, *, limit: int) -> list[Tool]:
-        """The best first; none, where no word of it occurs."""
+    def find(self, query: str) -> list[Tool]:
+        """All that fit, the best first; none, where no word of it occurs."""
         asked = dict.fromkeys(words(query).lower().split())
         wanted = [each for each in asked if not _SMALL.fullmatch(each)] or list(asked)
         if not wanted:
@@ -115,7 +115,7 @@ class Index:
         total = {place: sum(scores.get(place, 0.0) for scores in found) for place in fits}
         # Two words that fit a little are better than one that fits well.
         best = sorted(total, key=lambda place: (-total[place] * sqrt(fits[place]), place))
-        return [self._tools[place] for place in best[:limit]]
+        return [self._tools[place] for place in best]
 
     def _scores(self, word: str) -> dict[int, float]:
         """By place, how well this word, or another one for the same, fits."""
@@ -131,7 +131,7 @@ class Index:
 
 
 def _alternatives(word: str) -> dict[str, float]:
-    """The word itself, and what else is said for it; two words are found as a phrase."""
+    """The word itself, and its synonyms; two words are found as a phrase."""
     others = dict.fromkeys(_SYNONYMS.get(word, _SYNONYMS.get(word.removesuffix("s"), ())), _SYNONYM)
     return others | {word: 1.0}
 
@@ -148,7 +148,7 @@ def _synonyms() -> dict[str, frozenset[str]]:
 _SYNONYMS = _synonyms()
 
 
-def _lead(description: str) -> str:
+def lead_of(description: str) -> str:
     """Its first sentence, which says what it does."""
     return _SENTENCE.split(description.strip(), maxsplit=1)[0]
 

@@ -55,7 +55,8 @@ def remove_table(path: Path, name: str) -> None:
     after = "".join(kept).rstrip("\n") + "\n"
     if _all_but(name, before) != _all_but(None, _parsed(path, after)):
         raise BadSetting(
-            f"{path}: the table of {name!r} cannot be told from the rest", hint="remove it by hand"
+            f"{path}: the table of {name!r} cannot be separated from the rest",
+            hint="remove it by hand",
         )
     _write(path, after)
 
@@ -84,7 +85,7 @@ def _parsed(path: Path, text: str) -> dict[str, Any]:
 
 
 def _write(path: Path, text: str) -> None:
-    """Whole or not at all; it may hold secrets, so nobody else reads it."""
+    """Whole or not at all; it may hold secrets, so only its owner may read it."""
     _parsed(path, text)
     temporary = path.with_name(f".{path.name}.new")
     try:

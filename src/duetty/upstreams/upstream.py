@@ -29,7 +29,7 @@ from duetty.errors import (
 from duetty.upstreams.link import LEVELS, Asked, Hears, Link, Timing
 from duetty.upstreams.pins import Pins, PinState
 from duetty.upstreams.tools import Tool, fingerprint_of, shown, tools_of
-from duetty.upstreams.upstream_settings import UpstreamOrder
+from duetty.upstreams.upstream_settings import Address, Program, UpstreamOrder
 
 State = Literal["off", "starting", "idle", "ready", "failed", "quarantined"]
 Listing = Literal["resources", "prompts"]
@@ -42,13 +42,13 @@ SETTLE_S = 0.05
 
 LOOK_S = 0.25
 LINGER_S = 20.0
-"""How long a resource stays subscribed to that nobody waits for any more."""
+"""How long a resource stays subscribed to after its last waiter."""
 
 MAX_WATCHED = 1_000
 LISTINGS: tuple[Listing, ...] = ("resources", "prompts")
 
 FINAL = (BadArguments, SandboxUnavailable)
-"""Failures that another try does not mend: somebody has to change something."""
+"""Failures that another try does not mend: a person has to change something."""
 
 log = logging.getLogger("duetty.upstreams")
 
@@ -116,7 +116,7 @@ class Upstream:
         self._level = LEVELS.index("info")
         self._watched: dict[str, _Watched] = {}
         self._updated = anyio.Event()
-        self._used_s = clock.monotonic_s()
+        self._used_s = self._linked_s = clock.monotonic_s()
         self._lists: dict[Listing, Any] = {}
         self._listed_once: dict[Listing, anyio.Event] = {}
         self._stale: dict[Listing, anyio.Event] = {}
@@ -164,11 +164,11 @@ class Upstream:
     # --- its life, as one task ------------------------------------------------------
 
     def begin(self) -> None:
-        """Its task is about to run: whoever calls from here on waits for it."""
+        """Its task is about to run: calls from here on wait for it."""
         self._become("starting")
 
     async def live(self) -> None:
-        """Until cancelled, or nothing can be done without somebody's help."""
+        """Until cancelled, or until only a person can help."""
         failures = 0
         try:
             while True:
@@ -181,7 +181,7 @@ class Upstream:
                 error = await self._once()
                 if error is None:
                     failures = 0
-                    continue  # nobody needed it any more
+                    continue  # ended because it was idle
                 if self._clock.monotonic_s() - began_s >= self._timing.stable_s:
                     failures = 0
                 failures += 1
@@ -215,6 +215,7 @@ class Upstream:
                     self.tools = await self._listed(link)
                     limit.deadline = math.inf
                     self.link = link
+                    self._linked_s = self._clock.monotonic_s()
                     self.retry_at_ns = None
                     await self._begin_again(link)
                     self._become(self._standing())
@@ -233,7 +234,7 @@ class Upstream:
         if limit.cancelled_caught:
             return UpstreamTimeout(
                 f"it did not say which tools it has within {self.order.start_timeout_s:g} s",
-                hint="start_timeout in its table gives it longer",
+                hint=_slow_start_hint(self.order.target),
             )
         return UpstreamUnavailable("it closed the connection")
 
@@ -322,7 +323,7 @@ class Upstream:
             self._note_update(uri)
 
     async def wait_update(self, uri: str, after: int | None) -> int:
-        """How often this resource was told to have changed; waits for more than `after`.
+        """How often the upstream reported a change of this resource; waits for more than `after`.
 
         It stays subscribed to for a while, so that who waits again has missed nothing.
 
@@ -373,7 +374,7 @@ class Upstream:
                     await link.subscribe(uri, on=False)
 
     async def _keep_list(self, link: Link, kind: Listing) -> None:
-        """Asked for once it runs and whenever it says so; whoever wants it finds it there."""
+        """Fetched once it runs and whenever it announces a change; readers find the last one."""
         while True:
             self._stale[kind] = anyio.Event()
             try:
@@ -388,18 +389,22 @@ class Upstream:
             await self._stale[kind].wait()
             await anyio.sleep(SETTLE_S)
 
-    async def listed(self, kind: Listing) -> Any:
-        """Its list, as it was when it was last asked for.
+    async def listed(self, kind: Listing, *, late_s: float | None = None) -> Any:
+        """Its list, as it was when it was last asked for; `late_s` after its start none is waited for.
 
         Raises:
             DuettyError: if there is none.
         """
         await self.connected()
-        with anyio.move_on_after(self.order.start_timeout_s):
-            await self._listed_once[kind].wait()
+        bound_s = self.order.start_timeout_s
+        if late_s is not None:
+            bound_s = max(0.0, self._linked_s + late_s - self._clock.monotonic_s())
+        if not self._listed_once[kind].is_set():
+            with anyio.move_on_after(bound_s):
+                await self._listed_once[kind].wait()
         found = self._lists.get(kind)
         if found is None:
-            raise UpstreamTimeout(f"it has not said which {kind} it has")
+            raise UpstreamTimeout(f"it has not listed its {kind} yet")
         if isinstance(found, DuettyError):
             raise found
         return found
@@ -525,6 +530,14 @@ class Upstream:
         if (refusal := self.refusal(tool)) is not None:
             raise refusal
         return tool
+
+
+def _slow_start_hint(target: Program | Address) -> str:
+    """What most likely keeps it: `npx` and `uvx` fetch what they run, and a sandbox has no network."""
+    longer = "start_timeout in its table gives it longer"
+    if isinstance(target, Address) or target.network or target.sandbox == "none":
+        return longer
+    return f"if it fetches what it runs (npx, uvx), a sandbox needs network = true; {longer}"
 
 
 def coded(error: BaseException) -> DuettyError:

@@ -91,7 +91,7 @@ class Address:
     client_cert: str | None = None
     client_key: str | None = None
     verify: bool = True
-    """False: whoever answers is believed to be it; said in the log at each start."""
+    """False: any server that answers is accepted; each start logs that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +102,7 @@ class UpstreamOrder:
     """For one call."""
 
     start_timeout_s: float = 60.0
-    """Until it has said what it is and which tools it has; `npx` may have to fetch it first."""
+    """Until it has answered the handshake and listed its tools; `npx` may have to fetch it first."""
 
     is_lazy: bool = False
     """Connected to at first use; until then its tools are those that a person accepted."""
@@ -111,7 +111,7 @@ class UpstreamOrder:
     """Of a lazy one: after so long without use it is ended until the next."""
 
     has_roots: bool = False
-    """Whether it is told of the workspaces of open sessions."""
+    """Whether it gets the workspaces of open sessions."""
 
     may_sample: bool = False
     """Whether it may ask for completions by the model of the caller's host."""

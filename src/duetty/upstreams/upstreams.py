@@ -1,7 +1,7 @@
-"""All upstreams of this node: what is known of them, and calls to them.
+"""All upstreams of this node: their state, and calls to them.
 
 Nothing is decided here: a call that comes in was decided on, asked about and is
-being recorded by `ops`. What holds here holds for everybody: a tool is called only
+being recorded by `ops`. What holds here holds for all callers: a tool is called only
 as a person accepted it.
 """
 
@@ -64,7 +64,7 @@ Unowned = Callable[[str, str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogMessage:
-    """What an upstream said about itself; its own words, with everything that hides made visible."""
+    """An upstream's log message, in its own words, with hidden characters made visible."""
 
     seq: int
     upstream: str
@@ -109,7 +109,7 @@ class Upstreams:
         self._turning = anyio.Lock()
         self._seq = 0
         self.kept: dict[object, Any] = {}
-        """What was made of all of them, by whoever made it; forgotten when something changes."""
+        """Values that callers derived from all of them; dropped when something changes."""
 
         self._changed = anyio.Event()
 
@@ -133,7 +133,7 @@ class Upstreams:
     async def _refuse_unowned(
         self, name: str, method: str, params: Mapping[str, Any]
     ) -> dict[str, Any]:
-        raise UpstreamMayNotAsk("nobody can be asked")
+        raise UpstreamMayNotAsk("no host or person can be asked")
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
@@ -181,7 +181,7 @@ class Upstreams:
                 await done.wait()
         upstream.turn_off()
 
-    # --- what is known ----------------------------------------------------------------
+    # --- state ----------------------------------------------------------------
 
     @property
     def seq(self) -> int:
@@ -285,7 +285,7 @@ class Upstreams:
         ]
 
     def uses(self, upstream: str, tool: str) -> int:
-        """How often it was called, by anybody."""
+        """How often it was called, by all callers."""
         return self._pins.uses(upstream).get(tool, 0) + self._used[upstream, tool]
 
     def is_marked(self, upstream: str, tool: str) -> bool:
@@ -530,9 +530,11 @@ class Upstreams:
             return []
         return [str(each) for each in cast("list[object]", values)[:MAX_COMPLETIONS]]
 
-    async def resources(self, name: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    async def resources(
+        self, name: str, *, late_s: float | None = None
+    ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         await self._trusted(name)
-        return await self.find(name).listed("resources")
+        return await self.find(name).listed("resources", late_s=late_s)
 
     async def read(self, name: str, uri: str, *, asking: Asking | None = None) -> dict[str, Any]:
         upstream = self.find(name)
@@ -541,7 +543,7 @@ class Upstreams:
             return await link.read(uri, timeout_s=upstream.order.timeout_s, asked=asked)
 
     async def wait_update(self, name: str, uri: str, *, after: int | None, within_s: float) -> int:
-        """How often this resource was told to have changed; waits for more than `after`."""
+        """How often the upstream reported a change of this resource; waits for more than `after`."""
         upstream = self.find(name)
         with upstream.using():
             await self._trusted(name)
@@ -550,9 +552,9 @@ class Upstreams:
                 return await upstream.wait_update(uri, known if after is None else after)
             return known
 
-    async def prompts(self, name: str) -> list[dict[str, Any]]:
+    async def prompts(self, name: str, *, late_s: float | None = None) -> list[dict[str, Any]]:
         await self._trusted(name)
-        return await self.find(name).listed("prompts")
+        return await self.find(name).listed("prompts", late_s=late_s)
 
     async def prompt(
         self,
@@ -585,8 +587,8 @@ def _misfit(schema: object, arguments: Mapping[str, Any]) -> str | None:
     plain: dict[str, Any] = cast("Any", schema) if isinstance(schema, dict) else {}
     required: object = plain.get("required")
     needed = cast("list[object]", required) if isinstance(required, list) else []
-    said = {name: each for name, each in arguments.items() if each is not None or name in needed}
-    return problem_of(plain, said)
+    given = {name: each for name, each in arguments.items() if each is not None or name in needed}
+    return problem_of(plain, given)
 
 
 def open_upstreams(

@@ -54,7 +54,7 @@ _FOREGROUND, _BACKGROUND = (0xD0, 0xD0, 0xD0), (0, 0, 0)
 _CAN = b"\x18"
 _ESC = b"\x1b"
 _SWALLOW: Final = {
-    b"]": b"\x1b]9999;",  # a number nobody implements; ends at BEL or ST
+    b"]": b"\x1b]9999;",  # a number that no terminal implements; ends at BEL or ST
     b"[": b"\x1b[1<",  # malformed; ignored to its final byte
     b"P": b"\x1bX",  # a string that is thrown away; ends at ST
     b"X": b"\x1bX",
@@ -332,7 +332,7 @@ class Native:
         self._room = 1.0
         self._dirty: _RenderState | None = None
         self._cursor: Any = None
-        """Room for the cursor's place, once somebody asks for it."""
+        """Room for the cursor's place, once a caller asks for it."""
 
         self._opening = b""
         self._configure()

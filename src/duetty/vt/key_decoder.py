@@ -8,7 +8,7 @@ import re
 from typing import NamedTuple
 
 MAX_KEYS = 1024
-"""Keys told apart in one read; a person types fewer, and what follows is one key without a name."""
+"""Keys decoded from one read; a person types fewer. The rest is one key without a name."""
 
 
 class Key(NamedTuple):

@@ -67,7 +67,7 @@ _UNSEEN = re.compile(
 )
 """Looks, links, titles, bells and modes: what leaves the cursor and every character where they are.
 
-Erasing to the end of a line belongs to it: whoever only writes forward has nothing there yet.
+Erasing to the end of a line belongs to it: a program that only writes forward has nothing there yet.
 A prompt's mark does not: it begins a line if there is not one already.
 """
 
@@ -88,7 +88,7 @@ def forward_text(data: bytes) -> str | None:
     if _PLAIN.fullmatch(data):
         return data.decode("ascii")
     if len(data) > _PROBE_BYTES:
-        # Whoever draws mostly does so from the beginning: the rest need not be looked at in vain.
+        # A program that draws mostly does so from the beginning: skip the rest.
         probe = data[: data.rfind(b"\n", 0, _PROBE_BYTES) + 1]
         if forward_text(probe) is None:
             return None

@@ -79,7 +79,7 @@ class Terminal:
         self._alternate = False
         self._epoch = 0
         self._joined: set[int] | None = None
-        """Rows that changed without the emulator's saying so; None while nobody asks."""
+        """Rows that changed without the emulator's saying so; None while no caller asks."""
         self._styled: Screen | None = None
 
     @classmethod

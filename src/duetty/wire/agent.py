@@ -34,6 +34,12 @@ class SendParams(Params):
     cwd: SystemText | None = Field(
         None, description="directory of that session of its own; the user's home when left out"
     )
+    sandbox: Literal["any", "landlock", "bubblewrap"] | None = Field(
+        None, description="all that a new one opens is confined, and it touches nothing else"
+    )
+    workspaces: list[SystemText] | None = Field(
+        None, max_length=16, description="what it may write there; a person's to say"
+    )
     attached: str | None = Field(
         None,
         max_length=MAX_MESSAGE_CHARS,
@@ -51,13 +57,13 @@ class ConversationsParams(Params):
 class EventsParams(ConversationParams):
     after: int = Field(0, ge=0, description="entries after this seq")
     text_after: int = Field(
-        0, ge=0, description="of the answer that is being said, what follows these characters"
+        0, ge=0, description="of the answer that is being written, the text behind these characters"
     )
     wait_ms: int = Field(0, ge=0, le=MAX_WAIT_MS, description="wait at most so long for news")
     known_state: str | None = Field(
         None,
         max_length=500,
-        description="`info.state_key` as last told: a change of it is news too",
+        description="the last `info.state_key` that you got: a change of it is news too",
     )
     attends: bool = Field(
         False, description="the caller shows questions to a person, who can answer them"
@@ -114,7 +120,7 @@ class ConversationEntryInfo(Result):
 class ConversationEvents(Result):
     info: ConversationInfo
     entries: list[ConversationEntryInfo]
-    partial: str = Field(description="what was said since of an answer that is not whole yet")
+    partial: str = Field(description="the new text of an answer that is not complete yet")
     partial_chars: int = Field(description="how long that answer is by now")
 
 
@@ -126,7 +132,7 @@ class ConversationDetail(Result):
 class SentMessage(Result):
     info: ConversationInfo
     seq: int = Field(description="of the message; what follows answers it")
-    answer: str | None = Field(description="what the agent said, where the call waited for it")
+    answer: str | None = Field(description="the agent's answer, where the call waited for it")
 
 
 class ConversationLog(Result):
@@ -138,12 +144,23 @@ class AgentStatusParams(Params):
     conversation: str | None = Field(
         None, max_length=64, description="the one that did something last when left out"
     )
+    check: bool = Field(
+        False,
+        description="also ask the model's provider about address, key and name; costs nothing",
+    )
+
+
+class ModelCheck(Result):
+    code: str | None = Field(description="null: nothing is wrong, as far as it could be asked")
+    message: str
+    hint: str = ""
 
 
 class AgentStatus(Result):
     state: AgentState | Literal["not_configured"]
     model: str | None = Field(description="as set; null: none is")
     message: str = Field(description="what it is doing, or what to set")
+    checked: ModelCheck | None = Field(description="what the provider says; with check only")
     conversation: ConversationInfo | None
     working: int = Field(description="conversations at work")
 

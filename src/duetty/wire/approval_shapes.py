@@ -11,7 +11,7 @@ MAX_RULE = 400_000
 MAX_WAIT_MS = 300_000
 
 MAX_HOURS = 8
-"""The longest bypass. Whoever needs more of it needs a rule, which others can read."""
+"""The longest bypass. A longer need calls for a rule, which others can read."""
 
 Via = Literal["page", "attach", "cli", "http"]
 Covers = Literal["once", "conversation", "session", "project", "hours", "always"]
@@ -45,7 +45,7 @@ class ApproveParams(ApprovalParams):
     )
     confirm: bool = Field(
         False,
-        description="run `command_line` although it does what the question did not say, as an earlier answer was told (edit_unconfirmed)",
+        description="run `command_line` although it does what the question did not say, after an answer with the code edit_unconfirmed",
     )
     rule: str | None = Field(
         None,

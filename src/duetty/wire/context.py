@@ -53,7 +53,7 @@ class GitState(Result):
     staged: list[GitChange]
     modified: list[GitChange] = Field(description="in the work tree and not staged")
     untracked: list[str]
-    truncated: bool = Field(description="there is more than is told here")
+    truncated: bool = Field(description="the answer was cut: there is more")
 
 
 class SessionLog(Result):

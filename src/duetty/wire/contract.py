@@ -1,6 +1,6 @@
-"""The terminal contract's shapes: what is given, part by part, and what is answered.
+"""The terminal contract's shapes: the request, part by part, and the answer.
 
-What is given is not checked on its way in: the contract has errors of its own for
+A request is not checked on its way in: the contract has errors of its own for
 that (`ops/contract`), and an unknown field must reach them.
 """
 
@@ -79,7 +79,7 @@ Name = Annotated[Filled, Field(max_length=200)]
 
 
 class Part(BaseModel):
-    """A part of a request: types are as they are said, an unknown field is an error."""
+    """A part of a request: types are strict, an unknown field is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True, strict=True)
 
@@ -103,7 +103,7 @@ class RuntimeGiven(Part):
     )
     open_page: bool = Field(
         False,
-        description="interactive: open the page in the person's browser if nobody looks, where there is a desktop",
+        description="interactive: open the page in the person's browser if no viewer is connected, where there is a desktop",
     )
     background: bool = Field(False, description="headless execute: answer at once, it goes on")
     max_output_bytes: int | None = Field(
@@ -252,7 +252,7 @@ class TerminalParams(Params):
         }
 
     def given(self) -> dict[str, Any]:
-        """What was said, without what was left out or null; of what is not a part, all."""
+        """The fields that were given and are not null; a value that is no part is returned whole."""
         known = {name: getattr(self, name) for name in type(self).model_fields}
         unknown = dict(sorted((self.model_extra or {}).items()))
         return {name: value for name, value in known.items() if value is not None} | unknown

@@ -104,7 +104,7 @@ class OpenParams(Params):
         max_length=16,
     )
     background: bool = Field(
-        False, description="the caller is told of its end in a later answer (`command.ended`)"
+        False, description="a later answer to the caller reports its end (`command.ended`)"
     )
     max_run_ms: int | None = Field(
         None, ge=1, le=MAX_WAIT_MS, description="the session is ended after this time"

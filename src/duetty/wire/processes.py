@@ -44,7 +44,7 @@ class StartProcessParams(StdinParams):
     id: ProcessId | None = Field(None, description="id to know it by; chosen when left out")
 
     _proven: tuple[str, ...] | None = PrivateAttr(None)
-    """Set by whoever proved the command; no caller can say it."""
+    """Set by the policy that proved the command; no caller can set it."""
 
     _is_by_name: bool = PrivateAttr(False)
 
@@ -71,7 +71,7 @@ class StartProcessParams(StdinParams):
         if not text.strip():
             raise ValueError("is empty")
         if system_bytes(text) > MAX_ARGUMENT_BYTES:
-            # Whoever proves it may run it as words, but that is not for its caller to know.
+            # A proven command may run as words; its caller does not see that.
             raise ValueError(f"must have at most {MAX_ARGUMENT_BYTES} bytes: no shell takes more")
         return text
 

@@ -223,7 +223,7 @@ class Link(Result):
 
 
 class Approved(Result):
-    """What the person said who was asked about the call, and said yes."""
+    """The answer of the person who approved the call."""
 
     id: str = Field(description="of the question")
     edited: bool = Field(description="whether another command line ran than the one that was sent")
@@ -246,6 +246,9 @@ class RunResult(Result):
     )
     state: StateWord
     state_known_by: str
+    into_program: bool = Field(
+        description="no shell was at its prompt: the program that had the terminal was given the line"
+    )
     continuation: bool = Field(description="the shell waits for the rest of the command line")
     cwd: str
     duration_ms: float

@@ -34,7 +34,7 @@ class RoomInfo(Result):
     document_name: str | None
     file_key: str | None
     tools: list[RoomTool]
-    last_activity_ms: int = Field(0, description="since it was called or said something")
+    last_activity_ms: int = Field(0, description="since its last call or message")
 
 
 class RoomTools(Result):

@@ -1,18 +1,23 @@
 """Overlays, panels, the keyboard and the screen mode, as they cross the boundary.
 
+Attributes of elements are not here: they come from `surface/values.py`.
+
 Numbers of spans and bytes of text are not checked here: what is too much has a
 code of its own, and depends on whether the element is new.
 """
 
-from typing import Annotated, Literal
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
-from pydantic import Field, field_validator
+from pydantic import BaseModel, Field, create_model, field_validator
 
+from duetty.surface import Element, Overlay, Panel, attributes_of
 from duetty.wire.base import Params, Result
 from duetty.wire.params import MAX_INPUT_CHARS, SessionParams
 
 MAX_LEASE_MS = 3_600_000
 MAX_KEYS_WAIT_MS = 300_000
+MAX_ATTRIBUTE_CHARS = 1_000
 
 ColourName = Literal["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"]
 Extent = Annotated[int, Field(ge=0, le=65_535)]
@@ -65,6 +70,39 @@ class RegionWriteShape(Looks):
     col: Extent = Field(description="within the element, from 0")
 
 
+Shape = TypeVar("Shape", bound=BaseModel)
+
+
+def _shape_of(kind: type[Element]) -> Callable[[type[Shape]], type[Shape]]:
+    """Gives a shape the attributes of this kind of element: arguments those that callers may give."""
+
+    def completed(shape: type[Shape]) -> type[Shape]:
+        is_answer = issubclass(shape, Result)
+        fields: dict[str, Any] = {
+            each.name: (
+                each.type if is_answer else each.type | None,
+                Field(
+                    each.default if is_answer else None,
+                    description=each.description or None,
+                    max_length=MAX_ATTRIBUTE_CHARS
+                    if str in (each.type, *get_args(each.type))
+                    else None,
+                ),
+            )
+            for each in attributes_of(kind)
+            if is_answer or each.given
+        }
+        return create_model(
+            shape.__name__,
+            __base__=shape,
+            __module__=shape.__module__,
+            __doc__=shape.__doc__,
+            **fields,
+        )
+
+    return completed
+
+
 # --- arguments ------------------------------------------------------------------
 
 
@@ -72,6 +110,7 @@ class ElementParams(SessionParams):
     id: str = Field(max_length=1_000, description="id of the overlay or panel")
 
 
+@_shape_of(Overlay)
 class CreateOverlayParams(SessionParams):
     x: Place = Field(description="first column, counted over the whole surface from 0")
     y: Place = Field(description="first row")
@@ -82,13 +121,13 @@ class CreateOverlayParams(SessionParams):
     background: BackgroundShape | None = Field(
         None, description="fills the rectangle; without it what is below shows where no text is"
     )
-    focusable: bool | None = None
 
 
 class UpdateOverlayParams(ElementParams):
     spans: list[SpanShape]
 
 
+@_shape_of(Overlay)
 class PatchOverlayParams(ElementParams):
     x: Place | None = None
     y: Place | None = None
@@ -97,16 +136,15 @@ class PatchOverlayParams(ElementParams):
     height: Extent | None = None
     background: BackgroundShape | None = Field(None, description="null takes it away")
     spans: list[SpanShape] | None = None
-    focusable: bool | None = None
 
 
+@_shape_of(Panel)
 class CreatePanelParams(SessionParams):
     position: Literal["top", "bottom"]
     height: Extent = Field(description="rows that the program gives up while it is shown")
     z: Z | None = Field(None, description="higher gets its rows first, and is nearer to the edge")
     background: BackgroundShape | None = None
     spans: list[SpanShape] = Field(default_factory=list[SpanShape])
-    focusable: bool | None = None
 
 
 class UpdatePanelParams(ElementParams):
@@ -116,13 +154,13 @@ class UpdatePanelParams(ElementParams):
     spans: list[SpanShape]
 
 
+@_shape_of(Panel)
 class PatchPanelParams(ElementParams):
     position: Literal["top", "bottom"] | None = None
     height: Extent | None = None
     z: Z | None = None
     background: BackgroundShape | None = Field(None, description="null takes it away")
     spans: list[SpanShape] | None = None
-    focusable: bool | None = None
 
 
 class SpansParams(ElementParams):
@@ -156,7 +194,7 @@ class CaptureParams(SessionParams):
 
 class ReleaseParams(SessionParams):
     owner: str | None = Field(
-        None, max_length=200, description="only this owner's capture; everybody's when left out"
+        None, max_length=200, description="only this owner's capture; every owner's when left out"
     )
 
 
@@ -193,11 +231,9 @@ class ElementInfo(Result):
     spans: list[SpanShape]
     background: BackgroundShape | None = None
     region_writes: list[RegionWriteShape] | None = None
-    focusable: bool = False
-    screen_mode: Literal["normal", "alt"] = "normal"
-    owner: str | None = Field(None, description="the actor that made it")
 
 
+@_shape_of(Overlay)
 class OverlayInfo(ElementInfo):
     x: int
     y: int
@@ -205,6 +241,7 @@ class OverlayInfo(ElementInfo):
     height: int
 
 
+@_shape_of(Panel)
 class PanelInfo(ElementInfo):
     position: Literal["top", "bottom"]
     height: int

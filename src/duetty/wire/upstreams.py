@@ -41,6 +41,15 @@ class UpstreamParams(Params):
     upstream: UpstreamName
 
 
+class UpstreamListParams(UpstreamParams):
+    late_ms: int | None = Field(
+        None,
+        ge=0,
+        le=MAX_WAIT_MS,
+        description="how long after its start a list that did not come is waited for",
+    )
+
+
 class TurnParams(UpstreamParams):
     on: bool = Field(description="whether it may be used; turning something on is a person's")
     tool: str | None = Field(
@@ -156,7 +165,7 @@ class UpstreamInfo(Result):
     since: str = Field(description="when it came into this state")
     error: UpstreamError | None = Field(description="why it failed, or what ended it last")
     pid: int | None
-    restarts: int = Field(description="how often it was started again without anybody asking")
+    restarts: int = Field(description="how often it was started again by itself")
     retry_at: str | None = Field(description="for `failed`: when the next try is made, if one is")
     sandbox: Literal["none", "landlock", "bubblewrap"] | None
     protocol: str | None = Field(description="revision of MCP that it speaks")
@@ -246,6 +255,7 @@ class FindToolsParams(Params):
         min_length=1, max_length=1_000, description="what the tool should do, in plain words"
     )
     limit: int = Field(5, ge=1, le=50)
+    offset: int = Field(0, ge=0, description="go on behind so many; `next` of the answer before")
 
 
 class DescribeToolParams(Params):
@@ -266,12 +276,16 @@ class FoundTool(Result):
     upstream: str
     title: str | None
     description: str = Field(description="its beginning, everything that hides made visible")
+    lead: str = Field(description="its first sentence")
     parameters: list[str] = Field(description="names of what it takes; a `?` may be left out")
+    input_schema: dict[str, Any]
 
 
 class FoundTools(Result):
-    tools: list[FoundTool] = Field(description="the best first")
+    tools: list[FoundTool] = Field(description="the best first, those that do not fit last")
+    fits: int = Field(description="how many of all have a word of it")
     of: int = Field(description="how many there are that the caller may call")
+    next: int | None = Field(description="the offset of those behind these; null: that was all")
 
 
 class AnswerParams(Params):
@@ -294,7 +308,7 @@ class LogsParams(Params):
 
 
 class UpstreamLog(Result):
-    """What an upstream said of itself: its own words, with everything that hides made visible."""
+    """An upstream's description of itself, in its own words, with hidden characters made visible."""
 
     seq: int
     upstream: str
@@ -316,12 +330,14 @@ class UpdatesParams(ReadUpstreamParams):
 
 
 class Updates(Result):
-    count: int = Field(description="how often it was told to have changed while it was watched")
+    count: int = Field(
+        description="how often the upstream reported a change of it while it was watched"
+    )
 
 
 class UpstreamTools(Result):
     seq: int = Field(description="give it as `after` to wait for a change")
-    resource_changes: int = Field(description="how often an upstream told of other resources")
+    resource_changes: int = Field(description="how often an upstream reported other resources")
     prompt_changes: int = Field(description="the same of prompts")
     list_at_most: int = Field(
         description="of more tools agents are shown those marked and most used, and find_tools"

@@ -88,6 +88,11 @@ class Host:
                     return message
             self.told.append(self.hear())
 
+    def reply(self, request: dict[str, Any], result: dict[str, Any]) -> None:
+        """To a request of the server."""
+        answer = {"jsonrpc": "2.0", "id": request["id"], "result": result}
+        self.say(json.dumps(answer).encode())
+
     def call(self, tool: str, **arguments: object) -> dict[str, Any]:
         answer = self.ask("tools/call", {"name": tool, "arguments": arguments})
         return answer["result"]["structuredContent"]

@@ -44,7 +44,7 @@ def test_a_person_declines_and_the_agent_is_told_why(tab: Tab, agent: Mcp, sessi
     call = ask(agent, "touch declined")
     expect(card(tab)).to_be_visible()
     answered(tab, "Add a note")
-    tab.page.get_by_label("Told to the agent").fill("ask me tomorrow")
+    tab.page.get_by_label("Note to the agent").fill("ask me tomorrow")
     answered(tab, "Decline")
 
     expect(card(tab)).to_contain_text("Declined by you")
@@ -124,8 +124,8 @@ def test_nobody_answers_and_the_question_is_declined_in_sight(browser: Browser) 
             call = ask(agent, "touch late")
             expect(card(tab).locator("time")).to_have_attribute("data-soon", "true")
 
-            expect(card(tab)).to_contain_text("Nobody answered in time: declined")
-            assert "nobody answered in time" in agent.text(call)
+            expect(card(tab)).to_contain_text("No answer in time: declined")
+            assert "no person answered in time" in agent.text(call)
             assert not (home / "late").exists()
 
 

@@ -77,7 +77,7 @@ def test_a_text_that_somebody_else_changed_meanwhile_is_not_overwritten(tab: Tab
     tab.page.get_by_role("button", name="Save, in force at once").click()
 
     conflict = tab.page.locator("#conflict")
-    expect(conflict).to_contain_text("Somebody else changed the rules meanwhile")
+    expect(conflict).to_contain_text("The rules were changed elsewhere meanwhile")
     expect(conflict.get_by_label("What they changed")).to_contain_text("somebody")
     assert tab.server.client.get("/policy/rules/text")["text"] == theirs
     conflict.get_by_role("button", name="Go on with mine").click()

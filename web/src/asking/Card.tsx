@@ -22,6 +22,7 @@ const DOES: Record<string, string> = {
   "process.run": "asks to run a command",
   "process.start": "asks to start a command",
   "session.open": "asks to open a session",
+  "agent.resume": "asks whether to go on",
 };
 
 const isTyped = (info: ApprovalInfo) => info.operation.startsWith("input.");
@@ -54,7 +55,7 @@ export function Card({ info, focus = false, beside = false }: CardProps) {
         </h3>
         {waits && <Countdown info={info} />}
       </header>
-      {info.command_line === null ? <pre class={css.line}>{info.operation}</pre> : waits ? null : <pre class={css.line}>{seen(info.command_line).nodes}</pre>}
+      {info.command_line === null ? info.operation !== "agent.resume" && <pre class={css.line}>{info.operation}</pre> : waits ? null : <pre class={css.line}>{seen(info.command_line).nodes}</pre>}
       {waits ? <Question info={info} focus={focus} beside={beside} card={card} /> : <Outcome info={info} />}
     </article>
   );
@@ -69,7 +70,7 @@ function Countdown({ info }: { info: ApprovalInfo }) {
   const left = leftMs(info);
   const s = Math.ceil(left / 1000);
   return (
-    <time class={css.left} data-soon={left < HURRY_MS} title="Nobody's answer is a no">
+    <time class={css.left} data-soon={left < HURRY_MS} title="No answer counts as a no">
       {left > 0 ? `declines in ${Math.floor(s / 60)}:${String(s % 60).padStart(2, "0")}` : "time is up"}
     </time>
   );
@@ -171,13 +172,13 @@ function Question({ info, focus, beside, card }: { info: ApprovalInfo; focus: bo
   const [note, setNote] = useState("");
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState("");
-  /** What the changed line does beyond what was asked: told before it may run. */
+  /** What the changed line does beyond the question: shown before it may run. */
   const [beyond, setBeyond] = useState<{ line: string; reason: string; suggestion: string } | null>(null);
   const isBeyond = beyond?.line === edited;
   const may = mayAnswer();
   const canEdit = info.command_line !== null && mayEdit();
   const odd = seen(line);
-  /** Seen and said: what has only just appeared cannot be answered yet. */
+  /** A question that has only just appeared cannot be answered yet. */
   const still = { "aria-disabled": !calm.value };
   const rule = more.find((each) => each.covers === covers)?.rule ?? "";
 
@@ -195,16 +196,16 @@ function Question({ info, focus, beside, card }: { info: ApprovalInfo; focus: bo
       setBusy(false);
     }
   };
-  const told = note.trim() ? { note: note.trim() } : {};
+  const withNote = note.trim() ? { note: note.trim() } : {};
   const no = (event: Event) => answer(event, () => decline(info.id, note.trim()));
-  const yes = (event: Event) => open && answer(event, () => approve(info.id, told));
-  const yesEdited = (event: Event) => answer(event, () => approve(info.id, { command_line: edited, ...(isBeyond ? { confirm: true } : {}), ...told }));
+  const yes = (event: Event) => open && answer(event, () => approve(info.id, withNote));
+  const yesEdited = (event: Event) => answer(event, () => approve(info.id, { command_line: edited, ...(isBeyond ? { confirm: true } : {}), ...withNote }));
   const yesAlways = (event: Event) =>
     open &&
     answer(event, async () => {
-      if (!isOwn) return approve(info.id, { covers, rule, ...(covers === "hours" ? { hours } : {}), ...told });
+      if (!isOwn) return approve(info.id, { covers, rule, ...(covers === "hours" ? { hours } : {}), ...withNote });
       if (own) await socket.call("rules.save", own);
-      await approve(info.id, told);
+      await approve(info.id, withNote);
     });
   const change = (event: Event, to: Mode) => {
     if (!isMeant(event)) return;
@@ -263,7 +264,7 @@ function Question({ info, focus, beside, card }: { info: ApprovalInfo; focus: bo
               )}
             </p>
           )}
-          <p class={parts.hint}>It is judged again; {isTyped(info) ? "nothing is typed, and the agent is told what to run instead." : "the agent is told that you changed it."}</p>
+          <p class={parts.hint}>It is judged again; {isTyped(info) ? "nothing is typed, and the agent's answer says what to run instead." : "the agent learns that you changed it."}</p>
         </div>
       )}
       {mode === "allow" && (
@@ -315,7 +316,7 @@ function Question({ info, focus, beside, card }: { info: ApprovalInfo; focus: bo
       ) : (
         <>
           {noting && (
-            <Field label="Told to the agent with your answer">
+            <Field label="Note to the agent, sent with your answer">
               <Input ref={focusOnce} value={note} maxLength={500} onInput={(event) => setNote(event.currentTarget.value)} />
             </Field>
           )}
@@ -381,7 +382,7 @@ function Difference({ before, after }: { before: string; after: string }) {
 const COVERS: Record<Covers, string> = { once: "once", conversation: "for this conversation", session: "for this session", project: "for this project", hours: "for a time", always: "from now on" };
 
 export function outcomeWords(info: ApprovalInfo): string {
-  const who = isMine(info.id) ? "you" : info.settled_by ?? "somebody";
+  const who = isMine(info.id) ? "you" : info.settled_by ?? "a person";
   const where = isMine(info.id) || !info.via ? "" : `, ${WHERE[info.via] ?? info.via}`;
   switch (info.state) {
     case "granted":
@@ -389,16 +390,16 @@ export function outcomeWords(info: ApprovalInfo): string {
     case "rejected":
       return `Declined by ${who}${where}`;
     case "expired":
-      return "Nobody answered in time: declined";
+      return "No answer in time: declined";
     case "withdrawn":
-      return TAKEN_BACK[info.via ?? ""] ?? "Taken back: whoever asked went away";
+      return TAKEN_BACK[info.via ?? ""] ?? "Taken back: its caller went away";
     default:
       return "Waiting";
   }
 }
 
 const WHERE: Record<string, string> = { page: "on a page", attach: "in a terminal", cli: "on the command line", http: "over HTTP", elicitation: "in the agent's own program", standing: "with another answer" };
-const TAKEN_BACK: Record<string, string> = { timeout: "Taken back: whoever asked waited no longer", policy: "Taken back: your rules refuse it now" };
+const TAKEN_BACK: Record<string, string> = { timeout: "Taken back: its caller waited no longer", policy: "Taken back: your rules refuse it now" };
 
 function Outcome({ info }: { info: ApprovalInfo }) {
   return (
@@ -414,12 +415,12 @@ function Outcome({ info }: { info: ApprovalInfo }) {
       )}
       {info.said !== null && (
         <p class={parts.hint}>
-          The agent said: <q><Shown text={info.said} most={500} /></q>
+          The agent's reason: <q><Shown text={info.said} most={500} /></q>
         </p>
       )}
       {info.note !== null && (
         <p class={parts.hint}>
-          Told to the agent: “<Shown text={info.note} />”
+          Note to the agent: “<Shown text={info.note} />”
         </p>
       )}
       <footer>

@@ -1,4 +1,4 @@
-// Text that somebody else wrote, as it is: what hides, turns or imitates is made visible, and nothing in it moves.
+// Text of an agent or a server, shown as it is: hidden, turning or imitating characters are made visible, and nothing in it moves.
 import type { VNode } from "preact";
 import css from "./card.late.module.css";
 

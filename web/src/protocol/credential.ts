@@ -1,4 +1,4 @@
-// A link that was shared carries a token behind its #, which browsers send to nobody. It is taken out of the address at once
+// A link that was shared carries a token behind its #, which browsers never send. It is taken out of the address at once
 // and kept for this tab only. Without one, the cookie of a one-time link speaks for this browser.
 
 const PLACE = "duetty.token";
@@ -31,7 +31,7 @@ export const hasToken = () => token !== null;
 /** Whether this page was let in by a link that is refused now. */
 export const wasGuest = () => began !== null && token === null;
 
-/** Ask the server for something, as whoever this tab is. */
+/** Ask the server for something, with this tab's credential. */
 export function ask(url: URL | string, options: RequestInit = {}): Promise<Response> {
   // The second says that our own page asks, where the browser does not say so itself.
   const headers = token ? { authorization: `Bearer ${token}` } : { "duetty-page": "1" };

@@ -26,7 +26,7 @@ async function keyPair(): Promise<CryptoKeyPair> {
     const found = await kept();
     if (found) return found;
     const made = await crypto.subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, false, ["sign", "verify"]);
-    // Another tab may have been faster: then its key is everybody's.
+    // Another tab may have been faster: then all tabs use its key.
     await done(database.transaction(STORE, "readwrite").objectStore(STORE).add(made, PLACE)).catch(() => {});
     return (await kept()) ?? made;
   } finally {

@@ -205,7 +205,7 @@ export interface RoomInfo {
   document_name: string | null;
   file_key: string | null;
   tools: RoomTool[];
-  /** since it was called or said something */
+  /** since its last call or message */
   last_activity_ms: number;
 }
 
@@ -321,7 +321,7 @@ export interface OpenParams {
   sandbox?: "none" | "any" | "landlock" | "bubblewrap" | null;
   /** what a sandboxed session may write; an agent may leave out some of the workspaces that the settings name, and name no others */
   workspaces?: string[] | null;
-  /** the caller is told of its end in a later answer (`command.ended`) */
+  /** a later answer to the caller reports its end (`command.ended`) */
   background?: boolean;
   /** the session is ended after this time */
   max_run_ms?: number | null;
@@ -517,6 +517,8 @@ export interface RunResult {
   running: string | null;
   state: "prompt" | "running" | "awaiting_input" | "awaiting_password" | "fullscreen" | "exited" | "unknown";
   state_known_by: string;
+  /** no shell was at its prompt: the program that had the terminal was given the line */
+  into_program: boolean;
   /** the shell waits for the rest of the command line */
   continuation: boolean;
   cwd: string;
@@ -647,7 +649,7 @@ export interface CaptureParams {
 export interface ReleaseParams {
   /** name of the session */
   session: string;
-  /** only this owner's capture; everybody's when left out */
+  /** only this owner's capture; every owner's when left out */
   owner?: string | null;
 }
 
@@ -760,14 +762,14 @@ export interface OverlayInfo {
   spans: SpanShape[];
   background?: BackgroundShape | null;
   region_writes?: RegionWriteShape[] | null;
-  focusable?: boolean;
-  screen_mode?: "normal" | "alt";
-  /** the actor that made it */
-  owner?: string | null;
   x: number;
   y: number;
   width: number;
   height: number;
+  focusable?: boolean;
+  screen_mode?: "normal" | "alt";
+  /** the actor that made it */
+  owner?: string | null;
 }
 
 export interface RegionWriteShape {
@@ -864,14 +866,14 @@ export interface PanelInfo {
   spans: SpanShape[];
   background?: BackgroundShape | null;
   region_writes?: RegionWriteShape[] | null;
-  focusable?: boolean;
-  screen_mode?: "normal" | "alt";
-  /** the actor that made it */
-  owner?: string | null;
   position: "top" | "bottom";
   height: number;
   /** false: there is no room for it, or the other mode is shown */
   visible: boolean;
+  focusable?: boolean;
+  screen_mode?: "normal" | "alt";
+  /** the actor that made it */
+  owner?: string | null;
 }
 
 export interface UpdatePanelParams {
@@ -1086,7 +1088,7 @@ export interface GitState {
   /** in the work tree and not staged */
   modified: GitChange[];
   untracked: string[];
-  /** there is more than is told here */
+  /** the answer was cut: there is more */
   truncated: boolean;
 }
 
@@ -1585,7 +1587,7 @@ export interface ApproveParams {
   hours?: number | null;
   /** run this instead; it is judged again */
   command_line?: string | null;
-  /** run `command_line` although it does what the question did not say, as an earlier answer was told (edit_unconfirmed) */
+  /** run `command_line` although it does what the question did not say, after an answer with the code edit_unconfirmed */
   confirm?: boolean;
   /** the `rule` of the choice that the person was shown; `always` needs it */
   rule?: string | null;
@@ -1749,7 +1751,7 @@ export interface UpstreamInfo {
   /** why it failed, or what ended it last */
   error: UpstreamError | null;
   pid: number | null;
-  /** how often it was started again without anybody asking */
+  /** how often it was started again by itself */
   restarts: number;
   /** for `failed`: when the next try is made, if one is */
   retry_at: string | null;
@@ -1837,7 +1839,7 @@ export interface OfferedTool {
 export interface UpstreamTools {
   /** give it as `after` to wait for a change */
   seq: number;
-  /** how often an upstream told of other resources */
+  /** how often an upstream reported other resources */
   resource_changes: number;
   /** the same of prompts */
   prompt_changes: number;
@@ -1900,6 +1902,13 @@ export interface ToolResult {
   decided_by: string;
 }
 
+export interface UpstreamListParams {
+  /** name of the upstream */
+  upstream: string;
+  /** how long after its start a list that did not come is waited for */
+  late_ms?: number | null;
+}
+
 export interface UpstreamResources {
   /** as the upstream lists them */
   resources: Record<string, unknown>[];
@@ -1958,6 +1967,8 @@ export interface FindToolsParams {
   /** what the tool should do, in plain words */
   query: string;
   limit?: number;
+  /** go on behind so many; `next` of the answer before */
+  offset?: number;
 }
 
 export interface FoundTool {
@@ -1967,15 +1978,22 @@ export interface FoundTool {
   title: string | null;
   /** its beginning, everything that hides made visible */
   description: string;
+  /** its first sentence */
+  lead: string;
   /** names of what it takes; a `?` may be left out */
   parameters: string[];
+  input_schema: Record<string, unknown>;
 }
 
 export interface FoundTools {
-  /** the best first */
+  /** the best first, those that do not fit last */
   tools: FoundTool[];
+  /** how many of all have a word of it */
+  fits: number;
   /** how many there are that the caller may call */
   of: number;
+  /** the offset of those behind these; null: that was all */
+  next: number | null;
 }
 
 export interface DescribeToolParams {
@@ -2034,7 +2052,7 @@ export interface UpdatesParams {
 }
 
 export interface Updates {
-  /** how often it was told to have changed while it was watched */
+  /** how often the upstream reported a change of it while it was watched */
   count: number;
 }
 
@@ -2055,6 +2073,10 @@ export interface SendParams {
   session?: string | null;
   /** directory of that session of its own; the user's home when left out */
   cwd?: string | null;
+  /** all that a new one opens is confined, and it touches nothing else */
+  sandbox?: "any" | "landlock" | "bubblewrap" | null;
+  /** what it may write there; a person's to say */
+  workspaces?: string[] | null;
   /** text that the message is about, such as output of a command */
   attached?: string | null;
   /** wait at most so long for the agent to have answered */
@@ -2093,7 +2115,7 @@ export interface SentMessage {
   info: ConversationInfo;
   /** of the message; what follows answers it */
   seq: number;
-  /** what the agent said, where the call waited for it */
+  /** the agent's answer, where the call waited for it */
   answer: string | null;
 }
 
@@ -2124,11 +2146,11 @@ export interface EventsParams {
   conversation: string;
   /** entries after this seq */
   after?: number;
-  /** of the answer that is being said, what follows these characters */
+  /** of the answer that is being written, the text behind these characters */
   text_after?: number;
   /** wait at most so long for news */
   wait_ms?: number;
-  /** `info.state_key` as last told: a change of it is news too */
+  /** the last `info.state_key` that you got: a change of it is news too */
   known_state?: string | null;
   /** the caller shows questions to a person, who can answer them */
   attends?: boolean;
@@ -2137,7 +2159,7 @@ export interface EventsParams {
 export interface ConversationEvents {
   info: ConversationInfo;
   entries: ConversationEntryInfo[];
-  /** what was said since of an answer that is not whole yet */
+  /** the new text of an answer that is not complete yet */
   partial: string;
   /** how long that answer is by now */
   partial_chars: number;
@@ -2151,6 +2173,15 @@ export interface ConversationLog {
 export interface AgentStatusParams {
   /** the one that did something last when left out */
   conversation?: string | null;
+  /** also ask the model's provider about address, key and name; costs nothing */
+  check?: boolean;
+}
+
+export interface ModelCheck {
+  /** null: nothing is wrong, as far as it could be asked */
+  code: string | null;
+  message: string;
+  hint: string;
 }
 
 export interface AgentStatus {
@@ -2159,6 +2190,8 @@ export interface AgentStatus {
   model: string | null;
   /** what it is doing, or what to set */
   message: string;
+  /** what the provider says; with check only */
+  checked: ModelCheck | null;
   conversation: ConversationInfo | null;
   /** conversations at work */
   working: number;
@@ -2579,11 +2612,11 @@ export interface Operations {
   "context.log": { params: LogParams; result: SessionLog };
   /** A file below a session's workspace; none that may hold secrets. */
   "file.read": { params: FileReadParams; result: FileContent };
-  /** What is in a directory below a session's workspace. */
+  /** List a directory below a session's workspace. */
   "file.list": { params: FileParams; result: FileList };
   /** Type a command line into a session and wait for its end. */
   "command.run": { params: RunParams; result: RunResult };
-  /** Commands that this caller stopped waiting for and that have ended since; each is told once. */
+  /** Commands that this caller stopped waiting for and that have ended since; each is returned once. */
   "command.ended": { params: Nothing; result: Ended[] };
   /** Wait for silence, a text, the end of a command, a state or the exit. */
   "session.wait": { params: WaitParams; result: WaitResult };
@@ -2591,7 +2624,7 @@ export interface Operations {
   "session.idle": { params: IdleParams; result: Idle };
   /** The screen as a document: bytes for a terminal, a page, or a picture. */
   "session.snapshot": { params: SnapshotParams; result: Document };
-  /** Everything the session printed that is kept, with times, as an asciicast; what was said to and by the agent there as its markers. */
+  /** Everything the session printed that is kept, with times, as an asciicast; messages to and of the agent are its markers. */
   "session.recording": { params: RecordingParams; result: Document };
   /** Run a command in a process of its own, without a terminal, and wait for its end. */
   "process.run": { params: RunProcessParams; result: RunProcessResult };
@@ -2638,11 +2671,11 @@ export interface Operations {
   /** Call a tool of an upstream; rules know it as mcp__UPSTREAM__TOOL. */
   "upstreams.call": { params: CallToolParams; result: ToolResult };
   /** Resources and templates of an upstream, as it lists them. */
-  "upstreams.resources": { params: UpstreamParams; result: UpstreamResources };
+  "upstreams.resources": { params: UpstreamListParams; result: UpstreamResources };
   /** Read a resource of an upstream. */
   "upstreams.read": { params: ReadUpstreamParams; result: ResourceContents };
   /** Prompts of an upstream, as it lists them. */
-  "upstreams.prompts": { params: UpstreamParams; result: UpstreamPrompts };
+  "upstreams.prompts": { params: UpstreamListParams; result: UpstreamPrompts };
   /** Get a prompt of an upstream, filled in. */
   "upstreams.prompt": { params: PromptParams; result: PromptText };
   /** What may stand at a place of an upstream's prompt or resource, in its words. */

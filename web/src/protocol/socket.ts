@@ -30,6 +30,8 @@ const LAST_RETRY_MS = 10_000;
 /** A call that is not answered for so long means a dead connection that the browser has not noticed. */
 const ANSWER_MS = 20_000;
 const PULSE_MS = 5_000;
+/** What a hub answers itself. */
+const OF_HUB = /^(auth|token|user|share|room)\.|^server\.(health|list|get)$|^session\.list$/;
 /** While a page is being made its own work would be taken for the way to the server. */
 const FIRST_PULSE_MS = 1_000;
 /** More than this waiting in the browser means the network is gone; typing into it would be typing blind. */
@@ -88,6 +90,8 @@ export class Socket {
 
   /** Questions to a person: all that wait, then each as it is asked or settled. */
   onApprovals: (message: Extract<ServerMessage, { type: "approvals" | "approval" }>) => void = () => {};
+  /** The machine that is asked where a call names no session. */
+  placeOfCalls: () => Promise<string | null> = () => Promise.resolve(null);
   /** Answers that cover later calls, all of them, after each change. */
   readonly standing = signal<StandingInfo[]>([]);
 
@@ -100,14 +104,14 @@ export class Socket {
   private retryTimer = 0;
   private wantsSessions = false;
   private isAsking = false;
-  /** Whether what is said now is taken for this page's. */
+  /** Whether the server has this page's proof, and takes its messages. */
   private isProven = false;
 
   start(): void {
     addEventListener("online", () => this.retryNow());
     document.addEventListener("visibilitychange", () => !document.hidden && this.retryNow());
     setInterval(() => void this.pulse(), PULSE_MS);
-    // Told with the page itself; not when another site's link led here, since the cookie stays at home then.
+    // The page itself says so; not when another site's link led here, since the cookie stays at home then.
     void this.connect(!hasToken() && document.documentElement.dataset.signed === "in");
   }
 
@@ -176,10 +180,13 @@ export class Socket {
     return true;
   }
 
-  call<Name extends keyof Operations>(operation: Name, params: Operations[Name]["params"]): Promise<Operations[Name]["result"]> {
+  /** `machine`: which one of a hub is asked, where neither a session nor a question says so. */
+  async call<Name extends keyof Operations>(operation: Name, params: Operations[Name]["params"], machine?: string | null): Promise<Operations[Name]["result"]> {
     const id = this.nextCall++;
+    const named = "session" in params || "approval" in params || "standing" in params || OF_HUB.test(operation);
+    const server = machine ?? (named || !this.isProven ? null : await this.placeOfCalls());
     return new Promise((resolve, reject) => {
-      if (!this.send({ type: "call", id, operation, arguments: { ...params } })) {
+      if (!this.send({ type: "call", id, operation, arguments: { ...params, ...(server ? { server } : {}) } })) {
         reject(new CallError({ code: "not_connected", message: "the server cannot be reached just now" }));
         return;
       }
@@ -215,7 +222,7 @@ export class Socket {
     });
   }
 
-  /** `isLetIn`: whether the server has just said so. An upgrade that it would refuse is not tried: the browser would complain. */
+  /** `isLetIn`: whether the server has just let us in. An upgrade that it would refuse is not tried: the browser would complain. */
   private async connect(isLetIn = false): Promise<void> {
     if (this.isAsking) return;
     if (this.tries === 0) this.connection.value = { is: "connecting" };

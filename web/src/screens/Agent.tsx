@@ -5,6 +5,7 @@ import { socket } from "../protocol/socket";
 import { type ConversationEntryInfo, agentPath, completions, conversations, entries, follow, info, loadConversations, missing, partial, problem, resume, send, stop } from "../state/agent";
 import { complain } from "../state/notices";
 import { roomy } from "../state/panes";
+import { nameHere } from "../state/machines";
 import { base, navigate, route, sessionPath } from "../state/route";
 import { session as sessionOf, sessions } from "../state/sessions";
 import { Button, ago, clockTime, lazy } from "../ui/ui";
@@ -23,7 +24,7 @@ export function Agent() {
     if (live) loadConversations().catch(complain);
   }, [live, id]);
   if (!id) return <List />;
-  const works = info.value?.session ?? null;
+  const works = info.value?.session ? nameHere(info.value.session) : null;
   return (
     <div class={css.agent}>
       <Chat id={id} />
@@ -76,7 +77,7 @@ function Chat({ id }: { id: string }) {
   const now = info.value;
   const shown = entries.value;
   const results = new Map(shown.filter((each) => each.kind === "result").map((each) => [String(each.body["call"]), each]));
-  /** Whoever reads further up is left there. */
+  /** A person who reads further up stays there. */
   const atEnd = useRef(true);
   const toEnd = () => {
     if (log.current && atEnd.current) log.current.scrollTop = log.current.scrollHeight;
@@ -88,7 +89,9 @@ function Chat({ id }: { id: string }) {
     if (!list) return;
     const watch = new MutationObserver(toEnd);
     watch.observe(list, { childList: true, subtree: true });
-    return () => watch.disconnect();
+    const sized = new ResizeObserver(toEnd); // the buttons below it come and go
+    sized.observe(list);
+    return () => (watch.disconnect(), sized.disconnect());
   }, []);
   const works = now?.state === "running" || now?.state === "awaiting_approval";
   return (
@@ -98,7 +101,7 @@ function Chat({ id }: { id: string }) {
           ‹
         </Button>
         <h1>{now?.title ?? "…"}</h1>
-        {now?.session && !roomy.value && <Button onClick={() => navigate(sessionPath(now.session ?? ""))}>Terminal</Button>}
+        {now?.session && !roomy.value && <Button onClick={() => navigate(sessionPath(nameHere(now.session ?? "")))}>Terminal</Button>}
       </header>
       <ol
         class={css.log}
@@ -107,13 +110,13 @@ function Chat({ id }: { id: string }) {
           const { scrollHeight, scrollTop, clientHeight } = event.currentTarget;
           atEnd.current = scrollHeight - scrollTop - clientHeight < 40;
         }}
-        aria-live="polite" aria-label="What was said and done" tabIndex={0}>
+        aria-live="polite" aria-label="Messages and calls" tabIndex={0}>
         {shown.map((each) => (
           <Entry key={each.seq} entry={each} result={results.get(String(each.body["call"]))} />
         ))}
         {partial.value && (
           <li data-is="answer">
-            <Words text={partial.value} most={100_000} />
+            <Answer text={partial.value} />
           </li>
         )}
         {now?.approval && (
@@ -150,6 +153,32 @@ function Chat({ id }: { id: string }) {
   );
 }
 
+const FENCED = /^```[^\n]*\n([\s\S]*?)(?:^```[^\S\n]*$\n?|$(?![\s\S]))/m;
+const MARKED = /(`[^`\n]+`|\*\*[^*\n]+\*\*|^#{1,6} .+$)/m;
+
+/** The model's words. Of their Markdown, code and what is bold are drawn; all else stands as it came. */
+function Answer({ text }: { text: string }) {
+  return text.slice(0, 100_000).replace(/ +$/gm, "").split(FENCED).map((piece, at) =>
+    at % 2 ? (
+      <pre key={at}>
+        <Words text={piece.trimEnd()} most={100_000} />
+      </pre>
+    ) : (
+      piece.replace(/^\n+|\n+$/g, "").split(MARKED).map((words, number) => {
+        if (number % 2 === 0) return <Spaced key={number} text={words} />;
+        const [Is, inner] = words.startsWith("`") ? (["code", words.slice(1, -1)] as const) : (["b", words.replace(/^(#+ |\*\*)|\*\*$/g, "")] as const);
+        return <Is key={number}><Words text={inner} /></Is>;
+      })
+    ),
+  );
+}
+
+/** Blanks at the ends hide nothing here: something stands before and behind them. */
+function Spaced({ text }: { text: string }) {
+  const [, before, words = "", behind] = /^([ \n]*)([\s\S]*?)([ \n]*)$/.exec(text) ?? [];
+  return <>{before}{words && <Words text={words} most={100_000} />}{behind}</>;
+}
+
 const text = (value: unknown) => (typeof value === "string" ? value : "");
 
 function Entry({ entry, result }: { entry: ConversationEntryInfo; result: ConversationEntryInfo | undefined }) {
@@ -158,13 +187,14 @@ function Entry({ entry, result }: { entry: ConversationEntryInfo; result: Conver
     case "message":
       return (
         <li data-is="message" title={clockTime(entry.at)}>
-          <Words text={text(body["text"])} most={20_000} />
+          {body["is_person"] === false && <small>{text(body["by"])}</small>}
+          <Words text={text(body["text"]).replace(/ +$/gm, "")} most={20_000} />
         </li>
       );
     case "answer":
       return text(body["text"]) ? (
         <li data-is="answer">
-          <Words text={text(body["text"])} most={100_000} />
+          <Answer text={text(body["text"])} />
         </li>
       ) : null;
     case "call":
@@ -174,11 +204,11 @@ function Entry({ entry, result }: { entry: ConversationEntryInfo; result: Conver
         <li data-is="note">
           <details>
             <summary>Given with the message: {(body["pieces"] as [string, string][]).map(([name]) => name).join(", ")}</summary>
-            {(body["pieces"] as [string, string][]).map(([name, told]) => (
+            {(body["pieces"] as [string, string][]).map(([name, piece]) => (
               <div key={name}>
                 <h3>{name}</h3>
                 <pre>
-                  <Words text={told} />
+                  <Words text={piece} />
                 </pre>
               </div>
             ))}
@@ -190,6 +220,7 @@ function Entry({ entry, result }: { entry: ConversationEntryInfo; result: Conver
     case "fault":
       return (
         <li data-is="fault">
+          {text(body["text"]) && <p><Words text={text(body["text"])} most={100_000} /></p>}
           {text(body["message"])} [{text(body["code"])}]{typeof body["again_in_s"] === "number" ? `; asking again in ${body["again_in_s"]} s` : ""}
         </li>
       );
@@ -206,7 +237,7 @@ function Entry({ entry, result }: { entry: ConversationEntryInfo; result: Conver
 
 function Call({ body, result }: { body: Record<string, unknown>; result: Record<string, unknown> | undefined }) {
   const given = (body["arguments"] ?? {}) as Record<string, unknown>;
-  const told = text(given["input"]) || text(given["path"]) || text(given["data"]) || Object.values(given).map(String).join(" ");
+  const shown = text(given["input"]) || text(given["path"]) || text(given["data"]) || Object.values(given).map(String).join(" ");
   const diff = text(((result?.["details"] ?? {}) as Record<string, unknown>)["diff"]);
   const is = result ? (result["ok"] ? "good" : "bad") : "running";
   return (
@@ -214,7 +245,7 @@ function Call({ body, result }: { body: Record<string, unknown>; result: Record<
       <details data-end={is} open={Boolean(diff)}>
         <summary>
           <i aria-hidden="true" />
-          <b>{text(body["tool"])}</b> <code>{told.slice(0, 200)}</code>
+          <b>{text(body["tool"])}</b> <code>{shown.slice(0, 200)}</code>
           <span class="hidden">{is === "good" ? "done" : is === "bad" ? "failed" : "in progress"}</span>
         </summary>
         {diff ? <Changes diff={diff} /> : <pre>{JSON.stringify(given, null, 1)}</pre>}

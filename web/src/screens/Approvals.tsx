@@ -5,7 +5,7 @@ import { Shown } from "../asking/Shown";
 import asking from "../asking/card.late.module.css";
 import type { ApprovalInfo, StandingInfo } from "../protocol/operations";
 import { socket } from "../protocol/socket";
-import { approval, approvalPath, asked, findApproval, takeBack, told } from "../state/approvals";
+import { approval, approvalPath, asked, findApproval, isKnown, takeBack } from "../state/approvals";
 import { complain } from "../state/notices";
 import { base, navigate, route } from "../state/route";
 import { Button, clockTime, since, parts } from "../ui/ui";
@@ -20,7 +20,7 @@ function One({ id }: { id: string }) {
   const [found, setFound] = useState<ApprovalInfo | null>(null);
   const [missing, setMissing] = useState(false);
   const live = approval(id);
-  const known = told.value && socket.connection.value.is === "live";
+  const known = isKnown.value && socket.connection.value.is === "live";
   useEffect(() => {
     if (known && !live) void findApproval(id).then((one) => (one ? setFound(one) : setMissing(true)), complain);
   }, [known, !live]);
@@ -71,12 +71,12 @@ function Inbox() {
   return (
     <section class={css.sheet} data-region aria-label="Approvals">
       <h1>Approvals</h1>
-      {!cards.length && told.value && (
+      {!cards.length && isKnown.value && (
         <div class={css.box}>
           <h2>Nothing waits for you</h2>
           <p class={parts.hint}>
             When an agent wants to do something that policy does not let pass, it asks here and waits. Try it: let an agent run <code>git push --force</code>, or tighten the profile to{" "}
-            <code>strict</code> in <code>config.toml</code>. With notifications on (Settings) you are told wherever you look.
+            <code>strict</code> in <code>config.toml</code>. With notifications on (Settings) you get them wherever you look.
           </p>
         </div>
       )}

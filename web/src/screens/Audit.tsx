@@ -299,7 +299,7 @@ function Detail({ record, go }: { record: Record_; go: Go }) {
   );
 }
 
-// The chain is read whole once the screen is opened, and again when somebody asks.
+// The chain is read whole once the screen is opened, and again on request.
 
 const verified = signal<AuditVerified | null>(null);
 

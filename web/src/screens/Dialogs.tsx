@@ -6,6 +6,7 @@ import { copyCommand, copyLink, copyMarkdown, copyOutput, endOf, endWords } from
 import { createdHere } from "../state/created";
 import { type Dialog as Asked, ask, closeDialog, dialog } from "../state/dialogs";
 import { actions, available, shownKeys } from "../state/keys";
+import { machine, machines, nameOn, shortName } from "../state/machines";
 import { complain, notify } from "../state/notices";
 import { layout, leaves, openSession } from "../state/panes";
 import { navigate } from "../state/route";
@@ -22,7 +23,7 @@ export function Dialogs() {
     case "keys":
       return <Keys />;
     case "create":
-      return <Create />;
+      return <Create machine={asked.machine} />;
     case "rename":
       return <Rename name={asked.session} />;
     case "tags":
@@ -33,6 +34,8 @@ export function Dialogs() {
       return <Pick asked={asked} />;
     case "block":
       return <Block session={asked.session} block={asked.block} />;
+    case "try":
+      return <Try asked={asked} />;
     case "confirm":
       return <Confirm asked={asked} />;
     default:
@@ -159,21 +162,52 @@ function Palette() {
   );
 }
 
-/** Shows what stands there; its reference can be taken along into a message to an agent. */
+/** Shows what stands there, once it has what it takes; its reference can be taken along into a message to an agent. */
 async function readUpstream(readable: Readable): Promise<void> {
-  try {
-    const said = await readable.read();
-    ask({
-      is: "confirm",
+  if (readable.takes)
+    return ask({
+      is: "try",
       title: readable.reference,
-      text: "The server's own words, as an agent would get them.",
-      detail: said.slice(0, 20_000),
-      yes: "Copy its reference",
-      run: () => void navigator.clipboard.writeText(readable.reference).then(() => notify("Copied", { kind: "good" }), complain),
+      text: "What it is given, as JSON.",
+      given: readable.takes,
+      run: async (given) => {
+        const content = await readable.read(given);
+        setTimeout(() => showUpstream(readable, content));
+      },
     });
+  try {
+    showUpstream(readable, await readable.read({}));
   } catch (error) {
     complain(error);
   }
+}
+
+function showUpstream(readable: Readable, content: string): void {
+  ask({
+    is: "confirm",
+    title: readable.reference,
+    text: "The server's own words, as an agent would get them.",
+    detail: content.slice(0, 20_000),
+    yes: "Copy its reference",
+    run: () => void navigator.clipboard.writeText(readable.reference).then(() => notify("Copied", { kind: "good" }), complain),
+  });
+}
+
+function Try({ asked }: { asked: Extract<Asked, { is: "try" }> }) {
+  const [given, setGiven] = useState(asked.given);
+  return (
+    <Form title={asked.title} yes="Call" run={async () => asked.run(objectOf(given))}>
+      <Field label={asked.text}>
+        <textarea class={parts.input} rows={8} spellcheck={false} value={given} onInput={(event) => setGiven(event.currentTarget.value)} />
+      </Field>
+    </Form>
+  );
+}
+
+function objectOf(text: string): Record<string, unknown> {
+  const given: unknown = JSON.parse(text || "{}");
+  if (typeof given !== "object" || given === null || Array.isArray(given)) throw new Error("it takes an object: { … }");
+  return given as Record<string, unknown>;
 }
 
 function Pick({ asked }: { asked: Extract<Asked, { is: "pick" }> }) {
@@ -215,7 +249,7 @@ function Keys() {
   );
 }
 
-/** A form in a dialog: runs, shows what the server said when it refuses, closes when it is done. */
+/** A form in a dialog: runs, shows the server's reason when it refuses, closes when it is done. */
 function Form({ title, yes, run, children, danger }: { title: string; yes: string; run: () => Promise<void>; children: preact.ComponentChildren; danger?: boolean }) {
   const [problem, setProblem] = useState<{ message: string; hint?: string | undefined } | null>(null);
   const [busy, setBusy] = useState(false);
@@ -254,7 +288,8 @@ function Form({ title, yes, run, children, danger }: { title: string; yes: strin
   );
 }
 
-function Create() {
+function Create({ machine: wanted }: { machine?: string | undefined }) {
+  const [at, setAt] = useState(wanted ?? machine.value);
   const [name, setName] = useState("");
   const [command, setCommand] = useState("");
   const [cwd, setCwd] = useState("");
@@ -269,11 +304,23 @@ function Create() {
           ...(command ? { command } : {}),
           ...(cwd ? { cwd } : {}),
           tags: tags.split(/[\s,]+/).map((tag) => tag.replace(/^#/, "")).filter(Boolean),
-        });
-        createdHere.add(made.name);
-        openSession(made.name);
+        }, at);
+        createdHere.add(nameOn(made, at));
+        openSession(nameOn(made, at));
       }}
     >
+      {machines.value.length > 0 && (
+        <Field label="Machine">
+          <select class={parts.input} value={at ?? ""} onChange={(event) => setAt(event.currentTarget.value || null)}>
+            {!socket.me.value?.user && <option value="">this hub</option>}
+            {machines.value.map((each) => (
+              <option key={each} value={each}>
+                {each}
+              </option>
+            ))}
+          </select>
+        </Field>
+      )}
       <Field label="Name" hint="A number is chosen when left out">
         <Input autofocus value={name} onInput={(event) => setName(event.currentTarget.value)} placeholder="build" />
       </Field>
@@ -293,7 +340,7 @@ function Create() {
 }
 
 function Rename({ name }: { name: string }) {
-  const [next, setNext] = useState(name);
+  const [next, setNext] = useState(shortName(name));
   return (
     <Form title={`Rename ${name}`} yes="Rename" run={async () => void (await socket.call("session.update", { session: name, name: next }))}>
       <Field label="New name" hint="Letters, digits and - _ .">

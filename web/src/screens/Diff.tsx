@@ -9,7 +9,7 @@ export interface DiffLine {
   number: number;
 }
 
-/** Beyond this many pairs of lines the middle is told as gone and new altogether. */
+/** Beyond this many pairs of lines the middle is shown as removed and added altogether. */
 const MOST_PAIRS = 4_000_000;
 
 /** The fewest lines gone and new that lead from one text to the other. */

@@ -2,6 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { BlockInfo, SearchHit } from "../protocol/operations";
 import { socket } from "../protocol/socket";
+import { nameHere } from "../state/machines";
 import { endOf, endWords } from "../state/blocks";
 import { ask } from "../state/dialogs";
 import { navigate, route } from "../state/route";
@@ -60,11 +61,11 @@ export function History() {
         </label>
       </search>
       {problem && <p role="alert">{problem}</p>}
-      {found && !found.length && <p>{query ? `Nothing that was run holds “${query}”.` : failed ? "Nothing that was run has failed." : "Nothing was run yet. Every command of every session is kept here with its output, whoever ran it: search for any word of either."}</p>}
+      {found && !found.length && <p>{query ? `Nothing that was run holds “${query}”.` : failed ? "Nothing that was run has failed." : "Nothing was run yet. Every command of every session is kept here with its output, whether a person or an agent ran it: search for any word of either."}</p>}
       <ul class={css.hits} id="hits">
         {found?.map(({ block, hit }) => (
           <li key={block.id + (hit?.field ?? "")} class={css.hit} data-is={endOf(block)}>
-            <button type="button" onClick={() => ask({ is: "block", session: block.session, block: block.id })}>
+            <button type="button" onClick={() => ask({ is: "block", session: nameHere(block.session), block: block.id })}>
               <header>
                 <code>{block.command_line ?? "(unknown)"}</code>
                 <b class={css.code} data-is={endOf(block)}>{endWords(block)}</b>

@@ -34,10 +34,10 @@ export function RulesEditor() {
   useEffect(() => setReview(false), [isConflict]);
   if (!read) return null;
   const readOnly = !read.changeable || !socket.may("admin");
-  const said = isChecked.value ? checked.value?.said : undefined;
-  const canReview = !readOnly && said?.good === true && (isChanged.value || rules.value?.is_current === false);
+  const result = isChecked.value ? checked.value?.result : undefined;
+  const canReview = !readOnly && result?.good === true && (isChanged.value || rules.value?.is_current === false);
   if (isConflict) return <Conflict />;
-  if (isReview && canReview) return <Review said={said} onBack={() => setReview(false)} />;
+  if (isReview && canReview) return <Review result={result} onBack={() => setReview(false)} />;
   return (
     <>
       <p class={parts.hint}>
@@ -63,7 +63,7 @@ export function RulesEditor() {
         )}
         {!readOnly && !now.trim() && <Button onClick={() => (draft.value = EXAMPLE)}>Start with an example</Button>}
         <span class={parts.hint} role="status" id="checked">
-          {isChecked.value ? (said?.good ? (isChanged.value ? `Good: ${counted(said.rules.length, "rule")}` : "As in the file") : "") : "Checking…"}
+          {isChecked.value ? (result?.good ? (isChanged.value ? `Good: ${counted(result.rules.length, "rule")}` : "As in the file") : "") : "Checking…"}
         </span>
       </div>
     </>
@@ -78,7 +78,7 @@ function Editor({ readOnly, onReview }: { readOnly: boolean; onReview: () => voi
   const now = text.value;
   const lines = now.split("\n");
   // While a new text is being checked what was wrong with the last one stays in sight.
-  const problems = checked.value?.said.problems ?? [];
+  const problems = checked.value?.result.problems ?? [];
   const bad = new Set(problems.map((each) => each.line));
   const goTo = (line: number, column: number) => {
     const target = area.current;
@@ -142,18 +142,18 @@ function Editor({ readOnly, onReview }: { readOnly: boolean; onReview: () => voi
   );
 }
 
-function Review({ said, onBack }: { said: RulesChecked; onBack: () => void }) {
+function Review({ result, onBack }: { result: RulesChecked; onBack: () => void }) {
   const [other, setOther] = useState<OtherOutcome[] | null>(null);
   const [isSaving, setSaving] = useState(false);
   const before = file.value?.text ?? "";
   const now = text.value;
   useEffect(() => {
     let gone = false;
-    otherOutcomes(said.changes, now).then((found) => !gone && setOther(found), complain);
+    otherOutcomes(result.changes, now).then((found) => !gone && setOther(found), complain);
     return () => {
       gone = true;
     };
-  }, [said]);
+  }, [result]);
   const save = async () => {
     setSaving(true);
     try {
@@ -172,18 +172,18 @@ function Review({ said, onBack }: { said: RulesChecked; onBack: () => void }) {
         What would change
       </h2>
       <Diff before={before} after={now} label="Lines added and removed" />
-      <Changes changes={said.changes} />
+      <Changes changes={result.changes} />
       <section>
         <h3>Examples that would be decided otherwise</h3>
         {other === null && <p class={parts.hint}>Trying them…</p>}
         {other?.length === 0 && <p class={parts.hint}>None.</p>}
         <Outcomes list={(other ?? []).map((each) => ({ ...each, line: each.example, cwd: "" }))} />
       </section>
-      {said.lines && (
+      {result.lines && (
         <section>
           <h3>Of the last calls on the trail</h3>
-          {said.lines.length === 0 && <p class={parts.hint}>None would be decided otherwise.</p>}
-          <Outcomes list={said.lines.map((each) => ({ ...each, line: each.command_line }))} />
+          {result.lines.length === 0 && <p class={parts.hint}>None would be decided otherwise.</p>}
+          <Outcomes list={result.lines.map((each) => ({ ...each, line: each.command_line }))} />
         </section>
       )}
       <div class={parts.row}>
@@ -243,8 +243,8 @@ function Conflict() {
   if (!base || !other) return null;
   return (
     <div class={css.review} role="alert" id="conflict">
-      <h2>Somebody else changed the rules meanwhile</h2>
-      <p>Your text is not saved, and nothing is lost. This is what they changed:</p>
+      <h2>The rules were changed elsewhere meanwhile</h2>
+      <p>Your text is not saved, and nothing is lost. This is the change:</p>
       <Diff before={base.text} after={other.text} label="What they changed" />
       <p>And this is what you would change of theirs:</p>
       <Diff before={other.text} after={text.value} label="What you would change" />

@@ -45,7 +45,7 @@ export function Tester() {
   const [problem, setProblem] = useState("");
   const [withDraft, setWithDraft] = useState(true);
   const live = socket.connection.value.is === "live";
-  const canDraft = isChanged.value && isChecked.value && checked.value?.said.good === true;
+  const canDraft = isChanged.value && isChecked.value && checked.value?.result.good === true;
   const draftText = canDraft && withDraft ? text.value : null;
   const isBlank = !tried.command.trim();
 
@@ -145,7 +145,7 @@ export function Tester() {
 function Answer({ answer, command }: { answer: PolicyWhy; command: string }) {
   const meant = answer.rules.filter((each) => each.is_meant);
   const [kind, name = ""] = answer.rule.split(/:(.*)/);
-  const told = kind === "rule" ? answer.rules.find((each) => each.name === name) : undefined;
+  const rule = kind === "rule" ? answer.rules.find((each) => each.name === name) : undefined;
   return (
     <>
       <p class={css.outcome}>
@@ -163,20 +163,20 @@ function Answer({ answer, command }: { answer: PolicyWhy; command: string }) {
           <dt>Decided by</dt>
           <dd>
             <code>{answer.rule}</code>
-            {told && <small>{told.where}</small>}
+            {rule && <small>{rule.where}</small>}
           </dd>
         </div>
         <div>
           <dt>Why</dt>
           <dd>
             <span>{REASONS[answer.reason] ?? answer.reason}</span>
-            {told?.why && <Words text={told.why} />}
-            {answer.detail && answer.detail !== told?.why && !answer.found.length && (
+            {rule?.why && <Words text={rule.why} />}
+            {answer.detail && answer.detail !== rule?.why && !answer.found.length && (
               <small>
                 <Words text={answer.detail} />
               </small>
             )}
-            {answer.decision === "ask" && !answer.can_ask && <small>Nobody is there to be asked just now: it would be refused.</small>}
+            {answer.decision === "ask" && !answer.can_ask && <small>No person is present to be asked just now: it would be refused.</small>}
           </dd>
         </div>
         {answer.found.length > 0 && (

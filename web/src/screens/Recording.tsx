@@ -1,8 +1,9 @@
-// A recording with its commands on the scrubber, and beside it what was said to the agent and what it did.
+// A recording with its commands on the scrubber, and beside it the messages to the agent and its calls.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ask, hasToken } from "../protocol/credential";
 import type { BlockInfo } from "../protocol/operations";
 import { server, socket } from "../protocol/socket";
+import { machineOf, shortName } from "../state/machines";
 import { endOf } from "../state/blocks";
 import { dialog } from "../state/dialogs";
 import { openSession } from "../state/panes";
@@ -35,7 +36,8 @@ export function Recording({ name }: { name: string }) {
   const [blocks, setBlocks] = useState<BlockInfo[]>([]);
   const [problem, setProblem] = useState("");
   const live = socket.connection.value.is === "live";
-  const href = new URL(`sessions/${encodeURIComponent(name)}/recording?version=3`, server).href;
+  const machine = machineOf(name);
+  const href = new URL(`sessions/${encodeURIComponent(shortName(name))}/recording?version=3${machine ? `&server=${encodeURIComponent(machine)}` : ""}`, server).href;
 
   useEffect(() => {
     if (!live || player) return;
@@ -115,7 +117,7 @@ export function Recording({ name }: { name: string }) {
         <div ref={stage} class={css.theatre}>
           <div ref={host} />
         </div>
-        {messages.length > 0 && <Said messages={messages} now={now} told={(at) => clock(at, length)} go={(at) => player?.seek(at)} />}
+        {messages.length > 0 && <Messages messages={messages} now={now} timeOf={(at) => clock(at, length)} go={(at) => player?.seek(at)} />}
       </div>
       <div class={css.controls}>
         <div class={css.scrub}>
@@ -159,17 +161,17 @@ export function Recording({ name }: { name: string }) {
   );
 }
 
-/** The message that was said last, as far as it is played, stays in sight. */
-function Said({ messages, now, told, go }: { messages: { text: string; at: number }[]; now: number; told: (at: number) => string; go: (at: number) => void }) {
+/** The last message up to the played time stays in sight. */
+function Messages({ messages, now, timeOf, go }: { messages: { text: string; at: number }[]; now: number; timeOf: (at: number) => string; go: (at: number) => void }) {
   const last = messages.findLastIndex((each) => each.at <= now);
   const list = useRef<HTMLOListElement>(null);
   useEffect(() => list.current?.children[Math.max(0, last)]?.scrollIntoView({ block: "nearest" }), [last]);
   return (
-    <ol class={late.said} ref={list} aria-label="What was said and done">
+    <ol class={late.messages} ref={list} aria-label="Messages and calls">
       {messages.map((each, index) => (
         <li key={index} data-is={index > last ? "ahead" : "passed"} aria-current={index === last ? "step" : undefined}>
           <button type="button" onClick={() => go(each.at)}>
-            <small>{told(each.at)}</small>
+            <small>{timeOf(each.at)}</small>
             <Words text={each.text} most={4000} />
           </button>
         </li>

@@ -1,7 +1,9 @@
 // One session in a list: its last rows as text, its name, what it does. Only cards on screen ask for rows.
 import { useEffect, useRef } from "preact/hooks";
 import { ask } from "../state/dialogs";
+import { machineOf, shortName } from "../state/machines";
 import { openSession } from "../state/panes";
+import { prefs } from "../state/prefs";
 import { base, navigate, recordingPath, sessionPath } from "../state/route";
 import { type SessionInfo, isWaiting, othersWatching, quietMs, showThumb, shownState, thumbOf } from "../state/sessions";
 import { Dot, Menu, ago, stateWords } from "../ui/ui";
@@ -50,7 +52,7 @@ export function SessionCard({ session, current, rows }: { session: SessionInfo; 
         </pre>
         <div class={css.title}>
           <Dot state={shownState(session)} bad={(session.exit_code ?? 0) !== 0 || session.exit_signal !== null} />
-          <b>{session.name}</b>
+          <b>{shortName(session.name)}</b>
         </div>
         <div class={css.meta}>{metaOf(session)}</div>
       </a>
@@ -74,7 +76,9 @@ export function SessionCard({ session, current, rows }: { session: SessionInfo; 
 
 function metaOf(session: SessionInfo) {
   const others = othersWatching(session);
+  const machine = machineOf(session.name);
   const rest = [
+    ...(machine && (isWaiting(session) || prefs.value.groupBy !== "none") ? [machine] : []),
     ...(session.state === "exited" ? [] : [ago(quietMs(session))]),
     ...(others > 0 ? [`${others} watching`] : []),
     ...session.tags.map((tag) => `#${tag}`),

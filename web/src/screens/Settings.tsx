@@ -71,7 +71,7 @@ export function Settings() {
       </div>
       <div class={css.box}>
         <h2>Terminals</h2>
-        <Switch name="fitOnOpen" label="Fit sessions to my window when I open them" note="Changes the size for everybody who looks, the agent included. Otherwise you see their size, scaled." />
+        <Switch name="fitOnOpen" label="Fit sessions to my window when I open them" note="Changes the size for all viewers, the agent included. Otherwise you see their size, scaled." />
         <NumberOf name="scrollback" label="Rows kept in the page (the server has the rest)" min={500} max={50_000} step={500} />
         <Switch name="copyOnSelect" label="Copy what I select" />
         <Switch name="warnPaste" label="Ask before pasting several lines" />

@@ -1,9 +1,11 @@
 // What is around every screen: the bar, the list, the state of the connection, dialogs and notices.
+import { Fragment } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { type Connection, socket } from "../protocol/socket";
 import { asked, bypasses, takeBack } from "../state/approvals";
 import { ask, dialog } from "../state/dialogs";
 import { nextWaiting, shownKeys } from "../state/keys";
+import { machine } from "../state/machines";
 import { alarmed, dismiss, notices, spoken } from "../state/notices";
 import { current, focusMode, listShown, roomy } from "../state/panes";
 import { type Route, base, navigate, route } from "../state/route";
@@ -29,6 +31,7 @@ const Audit = lazy(() => import("./Audit").then((loaded) => loaded.Audit));
 const Tools = lazy(() => import("./Tools").then((loaded) => loaded.Tools));
 const Agent = lazy(() => import("./Agent").then((loaded) => loaded.Agent));
 const Policy = lazy(() => import("./Policy").then((loaded) => loaded.Policy));
+const MachineChoice = lazy(() => import("./MachineChoice").then((loaded) => loaded.MachineChoice));
 const loadDialogs = () => import("./Dialogs").then((loaded) => loaded.Dialogs);
 const Dialogs = lazy(loadDialogs);
 // What is typed right after a dialog's key should find it there.
@@ -115,7 +118,10 @@ export function Shell() {
       <Damage state={state} />
       <main class={css.main}>
         {withList && <SessionList />}
-        <div class={css.content}>{screenOf(screen)}</div>
+        <div class={css.content}>
+          {OF_ONE_MACHINE.has(screen) && <MachineChoice />}
+          <Fragment key={OF_ONE_MACHINE.has(screen) ? machine.value : null}>{screenOf(screen)}</Fragment>
+        </div>
       </main>
       <nav class={css.bottom} aria-label="Screens">
         <Links most={4} />
@@ -132,6 +138,8 @@ export function Shell() {
   );
 }
 
+const OF_ONE_MACHINE = new Set<Route["screen"]>(["agent", "approvals", "history", "tools", "policy", "audit"]);
+
 /** What the server found damaged, or cannot keep as it promises: looked for whenever the page connects. */
 function Damage({ state }: { state: Connection }) {
   const [found, setFound] = useState<Record<string, string>>({});
@@ -139,14 +147,14 @@ function Damage({ state }: { state: Connection }) {
   useEffect(() => {
     if (state.is === "live") socket.call("server.status", {}).then((status) => setFound(status.degraded), () => setFound({}));
   }, [state.is]);
-  const told = Object.entries(found).map(([part, reason]) => `${part}: ${reason}`).join("; ");
-  if (!told || told === seen) return null;
+  const damage = Object.entries(found).map(([part, reason]) => `${part}: ${reason}`).join("; ");
+  if (!damage || damage === seen) return null;
   return (
     <div class={css.banner} role="status" id="damage">
       <span>
-        Damaged, or not kept as it should be: {told}. <code>duetty repair</code> lists what was kept and what can be done.
+        Damaged, or not kept as it should be: {damage}. <code>duetty repair</code> lists what was kept and what can be done.
       </span>
-      <Button onClick={() => setSeen(told)}>Hide</Button>
+      <Button onClick={() => setSeen(damage)}>Hide</Button>
     </div>
   );
 }

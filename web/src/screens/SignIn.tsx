@@ -13,7 +13,7 @@ export function SignIn() {
     <main class={css.signin} data-region>
       <Logo />
       <h1>{wasGuest() ? "This link has ended" : "Sign in to Duetty"}</h1>
-      {wasGuest() && <p>Its time is up, or whoever made it has taken it back. Ask them for another.</p>}
+      {wasGuest() && <p>Its time is up, or its owner has taken it back. Ask them for another.</p>}
       <p>On the machine where the server runs, ask for a link. It signs one browser in, once.</p>
       <Copyable label="Command" text="duetty token --link" />
       <form

@@ -82,7 +82,7 @@ export function Tools() {
 function Upstream({ upstream, query, onlyWaiting, few }: { upstream: UpstreamInfo; query: string; onlyWaiting: boolean; few: boolean }) {
   const isWaiting = upstream.waiting > 0;
   const [open, setOpen] = useState(few);
-  // What waits, or is looked for, is in sight; what was opened is not closed under somebody's eyes.
+  // What waits, or is looked for, is in sight; what was opened is not closed while a person reads it.
   useEffect(() => {
     if (isWaiting || query) setOpen(true);
   }, [isWaiting, query !== ""]);
@@ -175,7 +175,7 @@ function Upstream({ upstream, query, onlyWaiting, few }: { upstream: UpstreamInf
   );
 }
 
-/** A state that lasts is told again every now and then; one that is over at once is not. */
+/** A state that lasts is read again every now and then; one that is over at once is not. */
 function useTick(everyMs: number): void {
   const [, redraw] = useState(0);
   useEffect(() => {

@@ -174,7 +174,7 @@ interface Property {
   description?: unknown;
 }
 
-const said = (value: unknown): string => (typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value));
+const asText = (value: unknown): string => (typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value));
 
 function Arguments({ schema }: { schema: Record<string, unknown> }): JSX.Element {
   const properties = Object.entries((schema["properties"] ?? {}) as Record<string, Property | null>);
@@ -190,8 +190,8 @@ function Arguments({ schema }: { schema: Record<string, unknown> }): JSX.Element
             </code>
           </dt>
           <dd>
-            {said(each?.type)}
-            {required.includes(name) && " (must be given)"} <Words text={said(each?.description)} most={1000} />
+            {asText(each?.type)}
+            {required.includes(name) && " (must be given)"} <Words text={asText(each?.description)} most={1000} />
           </dd>
         </div>
       ))}

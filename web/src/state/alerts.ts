@@ -1,6 +1,6 @@
 // Tells a person that looks elsewhere: in the tab's title always, by a notification when they asked for it.
 import { effect } from "@preact/signals";
-import { type ApprovalInfo, approvalPath, asked, asksIn, told } from "./approvals";
+import { type ApprovalInfo, approvalPath, asked, asksIn, isKnown } from "./approvals";
 import { alarm, say } from "./notices";
 import { current } from "./panes";
 import { prefs } from "./prefs";
@@ -51,7 +51,7 @@ export function watchForAlerts(): void {
     },
   );
   onBegin(
-    told,
+    isKnown,
     () => asked.value.map((each) => [each.id, each] as const),
     (each) => {
       alarm(askWords(each));

@@ -5,6 +5,7 @@ import { socket } from "../protocol/socket";
 import { happenedNow, untilMs } from "./clock";
 import { ask } from "./dialogs";
 import { complain, notify } from "./notices";
+import { inPath } from "./route";
 
 export type { ApprovalInfo } from "../protocol/operations";
 
@@ -14,7 +15,7 @@ const KEPT = 50;
 
 const byId = signal<ReadonlyMap<string, ApprovalInfo>>(new Map());
 /** Whether those that wait are known. */
-export const told = signal(false);
+export const isKnown = signal(false);
 /** Answered by this page. */
 const mine = new Set<string>();
 /** Whether everything has stood still in sight long enough for an answer to be meant. */
@@ -62,7 +63,7 @@ socket.onApprovals = (message) => {
   const next = new Map(byId.value);
   if (message.type === "approval") {
     const { approval: changed } = message;
-    // Settled ones are news only to whoever saw them wait.
+    // Settled ones are news only to a page that showed them waiting.
     if (changed.state === "pending") {
       if (!next.has(changed.id)) happenedNow(changed.asked_at);
       next.set(changed.id, changed);
@@ -78,7 +79,7 @@ socket.onApprovals = (message) => {
   stir();
   batch(() => {
     byId.value = next;
-    told.value = true;
+    isKnown.value = true;
   });
 };
 
@@ -97,14 +98,17 @@ export function dismissCard(id: string): void {
 
 /** A question that this page did not see wait, from the server's memory. */
 export async function findApproval(id: string): Promise<ApprovalInfo | null> {
-  const { approvals } = await socket.call("approval.list", { settled: true });
-  return approvals.find((each) => each.id === id) ?? null;
+  const slash = id.indexOf("/");
+  const machine = slash < 0 ? null : id.slice(0, slash);
+  const { approvals } = await socket.call("approval.list", { settled: true }, machine);
+  const found = approvals.find((each) => each.id === id.slice(slash + 1));
+  return found ? { ...found, id } : null;
 }
 
 export async function approve(id: string, answer: Omit<ApproveParams, "approval" | "via">): Promise<void> {
   mine.add(id);
   try {
-    took(await socket.call("approval.approve", { approval: id, via: "page", ...answer }));
+    took({ ...(await socket.call("approval.approve", { approval: id, via: "page", ...answer })), id });
   } catch (error) {
     mine.delete(id);
     throw error;
@@ -114,7 +118,7 @@ export async function approve(id: string, answer: Omit<ApproveParams, "approval"
 export async function decline(id: string, note: string): Promise<void> {
   mine.add(id);
   try {
-    took(await socket.call("approval.decline", { approval: id, via: "page", ...(note ? { note } : {}) }));
+    took({ ...(await socket.call("approval.decline", { approval: id, via: "page", ...(note ? { note } : {}) })), id });
   } catch (error) {
     mine.delete(id);
     throw error;
@@ -142,4 +146,4 @@ export function takeBack(each: StandingInfo): void {
   ask({ is: "confirm", title: "Take this approval back?", text: "From now on you are asked again.", detail: each.rule, yes: "Take back", danger: true, run });
 }
 
-export const approvalPath = (id: string) => `approvals/${encodeURIComponent(id)}`;
+export const approvalPath = (id: string) => `approvals/${inPath(id)}`;

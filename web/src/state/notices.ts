@@ -1,4 +1,4 @@
-// Short messages at the edge of the page, and what a screen reader is told.
+// Short messages at the edge of the page, and announcements for screen readers.
 import { signal } from "@preact/signals";
 
 export interface Notice {

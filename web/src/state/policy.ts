@@ -18,21 +18,21 @@ export const draft = signal<string | null>(null);
 export const text = computed(() => draft.value ?? file.value?.text ?? "");
 export const isChanged = computed(() => draft.value !== null && draft.value !== file.value?.text);
 /** Of `text`, or of one before it while the new one is on its way. */
-export const checked = signal<{ text: string; said: RulesChecked } | null>(null);
+export const checked = signal<{ text: string; result: RulesChecked } | null>(null);
 export const isChecked = computed(() => checked.value?.text === text.value);
-/** Somebody else's text, when the file is not any more what the draft was made from. */
+/** The file's text, when the file is not any more what the draft was made from. */
 export const theirs = signal<RulesText | null>(null);
 
 addEventListener("beforeunload", (event) => isChanged.value && event.preventDefault());
 
-const said = (error: unknown) => (error instanceof Error ? error.message : String(error));
+const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
 export async function loadRules(): Promise<void> {
   try {
     rules.value = await socket.call("rules.list", {});
     problem.value = "";
   } catch (error) {
-    problem.value = said(error);
+    problem.value = messageOf(error);
   }
 }
 
@@ -44,7 +44,7 @@ export async function loadText(): Promise<void> {
     if (isChanged.value && file.value && read.hash !== file.value.hash) theirs.value = read;
     else file.value = read;
   } catch (error) {
-    problem.value = said(error);
+    problem.value = messageOf(error);
   }
 }
 
@@ -55,11 +55,11 @@ export async function checkText(wanted: string): Promise<void> {
   try {
     const answer = await socket.call("rules.check", { text: wanted });
     if (turn !== asked) return;
-    checked.value = { text: wanted, said: answer };
+    checked.value = { text: wanted, result: answer };
     problem.value = "";
     if (file.value && answer.base !== file.value.hash) await loadText();
   } catch (error) {
-    if (turn === asked) problem.value = said(error);
+    if (turn === asked) problem.value = messageOf(error);
   }
 }
 
@@ -121,9 +121,9 @@ const MOST_EXAMPLES = 40;
 
 /** Examples of the rules that change, with what would become of each before and after, where that differs. */
 export async function otherOutcomes(changes: RuleChange[], newText: string): Promise<OtherOutcome[]> {
-  const told = changes.flatMap(({ before, after }) => [before, after].flatMap((rule) => (rule ? [...rule.matches, ...rule.not_matches] : [])));
+  const examples = changes.flatMap(({ before, after }) => [before, after].flatMap((rule) => (rule ? [...rule.matches, ...rule.not_matches] : [])));
   const found: OtherOutcome[] = [];
-  for (const example of [...new Set(told)].slice(0, MOST_EXAMPLES)) {
+  for (const example of [...new Set(examples)].slice(0, MOST_EXAMPLES)) {
     const tried: Tried = { command: example, cwd: "", mode: "interactive", profile: "", actor: "agent" };
     const [before, after] = await Promise.all([why(tried, null), why(tried, newText)]);
     if (before.decision !== after.decision) found.push({ example, before: before.decision, after: after.decision, rule: after.rule });

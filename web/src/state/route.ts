@@ -17,9 +17,9 @@ const SCREENS = ["history", "recordings", "settings", "share", "approvals", "aud
 
 function parse(): Route {
   const path = location.pathname.startsWith(base) ? location.pathname.slice(base.length) : "";
-  const [first = "", second = ""] = path.split("/");
+  const [first = "", ...rest] = path.split("/");
   const query = new URLSearchParams(location.search);
-  const name = safeDecode(second);
+  const name = rest.map(safeDecode).join("/");
   if (first === "s" && name) return { screen: "session", session: name, query };
   if (first === "recordings" && name) return { screen: "recording", session: name, query };
   if (first === "approvals" && name) return { screen: "approvals", session: null, approval: name, query };
@@ -57,5 +57,7 @@ export function adjust(changes: Record<string, string>): void {
   navigate(location.pathname.slice(base.length) + (query.size ? `?${query}` : ""), { replace: true });
 }
 
-export const sessionPath = (name: string) => `s/${encodeURIComponent(name)}`;
-export const recordingPath = (name: string) => `recordings/${encodeURIComponent(name)}`;
+/** `laptop/build` is two words of the address. */
+export const inPath = (name: string) => name.split("/").map(encodeURIComponent).join("/");
+export const sessionPath = (name: string) => `s/${inPath(name)}`;
+export const recordingPath = (name: string) => `recordings/${inPath(name)}`;

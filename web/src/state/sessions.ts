@@ -14,7 +14,7 @@ export const loaded = signal(false);
 export const sessions = computed(() => [...byName.value.values()]);
 export const filter = signal("");
 
-/** Something changed hands: told to whoever shows open sessions. */
+/** A session was renamed: read by the screens that show open sessions. */
 export const renamed = signal<{ from: string; to: string } | null>(null);
 
 /** What it does, as a person should read it: an agent's question comes before what the program does. */
@@ -75,8 +75,8 @@ export function heard(name: string, change: Partial<SessionInfo>): void {
   byName.value = new Map(byName.value).set(name, { ...known, ...change });
 }
 
-// Whether a program waits is asked of the kernel only while somebody looks. We look at the sessions that run something,
-// also when nobody sees their card: to be told is the point. The most recent ones only, since asking costs.
+// Whether a program waits is asked of the kernel only while a page looks. We look at the sessions that run something,
+// also when their card is out of sight: a notice is the point. The most recent ones only, since asking costs.
 
 const MOST_LOOKED_AT = 24;
 const looks = new Map<string, Stream>();

@@ -6,6 +6,7 @@ import { asksIn } from "../state/approvals";
 import { endOf, endWords } from "../state/blocks";
 import { ask } from "../state/dialogs";
 import { shownKeys } from "../state/keys";
+import { machineOf, nameOn } from "../state/machines";
 import { complain, notify, say } from "../state/notices";
 import { closePane, current, focusMode, layout, leaves, listShown, openSession, sideShown, toggleList, toggleSide } from "../state/panes";
 import { prefs } from "../state/prefs";
@@ -28,7 +29,7 @@ const FindBar = lazy(loadFindBar);
 const Pager = lazy(loadPager);
 const TextView = lazy(loadTextView);
 const Asks = lazy(() => import("../asking/Cards").then((loaded) => loaded.Asks));
-// After the terminal itself, before anybody asks for them.
+// After the terminal itself, before a person opens them.
 loadAhead(1000, loadFindBar, loadPager, loadTextView);
 
 declare global {
@@ -269,7 +270,7 @@ function Head({ name, view, asText }: { name: string; view: TerminalView | null;
 const holderWords = {
   you: "Your window sets the size",
   other: "Another viewer sets the size; you see all of it, scaled",
-  nobody: "Nobody's window sets the size; you see all of it, scaled",
+  nobody: "No window sets the size; you see all of it, scaled",
 };
 
 function sendView(name: string, what: "find" | "toggleText" | "openScrollback" | "copyWithColours"): void {
@@ -377,9 +378,10 @@ async function openAgain(name: string): Promise<void> {
   const before = sessionOf(name);
   if (!before) return;
   try {
-    const made = await socket.call("session.open", { command: before.command, cwd: before.cwd, tags: before.tags, cols: before.cols, rows: before.rows });
-    openSession(made.name);
-    notify(`Opened ${made.name}`, { kind: "good" });
+    const made = await socket.call("session.open", { command: before.command, cwd: before.cwd, tags: before.tags, cols: before.cols, rows: before.rows }, machineOf(name));
+    const opened = nameOn(made, machineOf(name));
+    openSession(opened);
+    notify(`Opened ${opened}`, { kind: "good" });
   } catch (error) {
     complain(error);
   }

@@ -33,7 +33,7 @@ export class BlockMarks {
   });
 
   private readonly markers = new Map<number, IMarker>();
-  /** Rows where a shell said that output begins, not yet given to a block. */
+  /** Rows where a shell marked the beginning of output, not yet given to a block. */
   private candidates: IMarker[] = [];
   private unplaced: number[] = [];
   private isLoaded = false;

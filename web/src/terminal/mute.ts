@@ -23,7 +23,7 @@ export function muteReplies(term: Terminal): void {
 }
 
 /**
- * xterm 6.0 never follows again when a program clears the scrollback while somebody has scrolled up.
+ * xterm 6.0 never follows again when a program clears the scrollback while a person has scrolled up.
  * Runs before xterm's own; fixed upstream in 6.1.
  */
 export function followAfterClear(term: Terminal): void {

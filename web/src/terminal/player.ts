@@ -53,7 +53,7 @@ export function capped(cast: Cast, cap: number): number[] {
 
 /**
  * When each command's output began, as the shell marked it in the recording itself: exact, where the recording's own
- * beginning is told in whole seconds only. Empty when the marks are not those of the commands.
+ * beginning is in whole seconds only. Empty when the marks are not those of the commands.
  */
 export function markedTimes(cast: Cast, commands: number): number[] {
   const times: number[] = [];

@@ -31,7 +31,7 @@ export class SessionStream {
   readonly capturedBy = signal<string | null>(null);
   readonly ended = signal<Ending | null>(null);
   readonly ready = signal(false);
-  /** Bytes that were left out because the program printed more than anybody can read. */
+  /** Bytes that were left out because the program printed more than a person can read. */
   readonly skipped = signal(0);
   /** Which session of that name it is; null before it is opened. */
   id: string | null = null;
@@ -57,7 +57,7 @@ export class SessionStream {
         opened: (info, resumed) => this.opened(info, resumed),
         output: (offset, bytes) => this.wrote(bytes, offset + bytes.length),
         snapshot: (offset, bytes) => this.restored(bytes, offset),
-        size: (told) => this.sized(told, sized),
+        size: (size) => this.sized(size, sized),
         elements: (elements) => this.drew(elements),
         event: (event) => this.happened(event),
         gap: (skipped) => this.missed(skipped),

@@ -20,7 +20,7 @@ export class TerminalView {
   readonly blocks: BlockMarks;
   readonly stream: SessionStream;
   readonly fitting: Fitting;
-  /** Set when somebody scrolls above the oldest row kept here. */
+  /** Set when a person scrolls above the oldest row kept here. */
   readonly wantsOlder = signal(false);
 
   private readonly undo: (() => void)[] = [];

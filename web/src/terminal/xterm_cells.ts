@@ -2,7 +2,7 @@
 //
 // Why: the public `.xterm-screen` is as wide as the grid rounded to whole pixels, so a width taken from it depends on
 // how many columns there are, and what fits would depend on what was shown before. xterm gives the exact width of a
-// cell to nobody but its own addons (@xterm/addon-fit reads the same field). Without it the rounded width is used.
+// cell only to its own addons (@xterm/addon-fit reads the same field). Without it the rounded width is used.
 import type { Terminal } from "@xterm/xterm";
 
 interface Internals {

@@ -1,6 +1,6 @@
 r"""Questions to a person, shown in an attached terminal and answered there.
 
-Pure: what the server told and what was typed in, rows and an answer out. Keys are the
+Pure: the server's messages and the keys in, rows and an answer out. Keys are the
 program's, so an answer takes two: Ctrl+\ about what is shown, then `y`, `n`, or the key of a
 choice that is shown then. Neither counts for a question that has only just appeared, or that cannot be shown whole.
 """
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
 
+from duetty.cli.show import asks
 from duetty.client.view_protocol import JsonMessage
 
 SETTLE_S = 0.5
@@ -42,7 +43,7 @@ class Answer:
     granted: bool
     covers: str = "once"
     rule: str | None = None
-    """What was shown of what is kept."""
+    """Questions that were shown, of those that wait."""
 
 
 class Asking:
@@ -74,7 +75,7 @@ class Asking:
             self._about = None
 
     def forget(self) -> None:
-        """The server is gone: what waits is told anew by the next one."""
+        """The server is gone: the next one sends the waiting questions again."""
         self._waiting, self._about = {}, None
 
     @property
@@ -144,7 +145,7 @@ class Asking:
     def _question_lines(self, shown: dict[str, Any]) -> list[str]:
         where = f" in session {shown['session']}" if shown["session"] else ""
         more = f" (1 of {len(self._waiting)})" if len(self._waiting) > 1 else ""
-        lines = [f"{shown['actor']} asks for {shown['operation']}{where}{more}"]
+        lines = [f"{shown['actor']} {asks(shown['operation'])}{where}{more}"]
         if shown["cwd"]:
             lines.append(f"directory: {shown['cwd']}")
         if shown["shown"] is not None:

@@ -55,7 +55,7 @@ class Showing:
     def echo(self, data: bytes) -> None:
         """Print a few characters where the cursor stands, before anything is known of them.
 
-        Whoever types waits for them. The frame that is shown after it puts right what was
+        The person who types waits for them. The next frame from the server puts right what was
         guessed wrong (another colour, other characters); after one that was, the next is not guessed.
         """
         shown = self._painter.shown

@@ -54,7 +54,7 @@ class Toggled:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The outer terminal told something about itself."""
+    """The outer terminal answered a query."""
 
     has_kitty: bool
     is_last: bool
@@ -188,7 +188,7 @@ def _mouse_report(
 
 
 def _as_pasted(pieces: list[Piece]) -> list[Piece]:
-    r"""The same, with every Ctrl+\ that came along with text told apart."""
+    r"""The same, with every Ctrl+\ that came along with text as a piece of its own."""
     if not any(isinstance(each, Typed) and _SEQUENCE.sub(b"", each.data) for each in pieces):
         return pieces
     return [Toggled(is_alone=False) if isinstance(each, Toggled) else each for each in pieces]

@@ -58,9 +58,6 @@ _PLAIN = re.compile(rb"[ -~]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    server: str | None = None
-    """The machine of a hub that it is on."""
-
     session: str
     scrollback_rows: int = 1000
     read_only: bool = False
@@ -102,7 +99,6 @@ class Attachment:
             socket_path,
             scrollback_rows=options.scrollback_rows,
             read_only=options.read_only,
-            server=options.server,
         )
         self._session = options.session
         self._offset: int | None = None
@@ -128,7 +124,7 @@ class Attachment:
     # --- from beginning to end --------------------------------------------------
 
     def run(self) -> Ending:
-        """Until somebody or something ends it.
+        """Run until the person, the session or the server ends it.
 
         Raises:
             ServerUnreachable: if there is no server to begin with.
@@ -160,7 +156,7 @@ class Attachment:
         return self._ending
 
     def _wait_opened(self) -> None:
-        """Until the server has said yes and shown what there is: only then the terminal changes."""
+        """Wait for the server's first screen: only then the terminal changes."""
         until_s = time.monotonic() + OPEN_S
         while self._offset is None:
             poll = select.poll()
@@ -404,7 +400,7 @@ class Attachment:
             self._resized()
 
     def _stop(self) -> None:
-        """Somebody stopped us from outside: give the terminal back until we may go on."""
+        """Stopped by a signal from outside: give the terminal back until we may go on."""
         self._showing.end()
         self._outer.leave()
         os.kill(os.getpid(), signal.SIGSTOP)

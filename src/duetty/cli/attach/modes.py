@@ -82,7 +82,7 @@ def _kitty(before: int, now: int) -> bytes:
 
 
 def _mouse(before: MouseTracking, now: MouseTracking) -> bytes:
-    """Always told as SGR, which has no bound on columns; the keyboard translates it back."""
+    """Always asked for as SGR, which has no bound on columns; the keyboard translates it back."""
     if before is now:
         return b""
     out = b"" if before is MouseTracking.NONE else b"\x1b[?%dl\x1b[?1006l" % before.value

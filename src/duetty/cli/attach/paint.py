@@ -81,7 +81,7 @@ class Painter:
         return self._shown
 
     def forget(self) -> None:
-        """Somebody else has drawn: the next frame is painted whole."""
+        """Another program has drawn here: the next frame is painted whole."""
         self._shown = None
 
     def assume(self, frame: Frame | None) -> None:

@@ -1,4 +1,4 @@
-"""From what the server told to the frame a person sees."""
+"""From the server's messages to the frame that a person sees."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ MAX_PASSING = 3_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """The session's, as the server told it."""
+    """The session's size, from the server."""
 
     cols: int
     rows: int

@@ -107,7 +107,7 @@ def _list(found: list[dict[str, object]], arguments: argparse.Namespace) -> int:
 
 
 def _completions(arguments: argparse.Namespace) -> list[str]:
-    """What could stand there; nothing where nobody knows: a shell shows it while a person types."""
+    """Words that could stand there; none without a server: a shell shows them while a person types."""
     begun = arguments.begun.removeprefix("@")
     session = next(
         (name for flag, name in pairwise(arguments.line) if flag in ("-s", "--session")), None

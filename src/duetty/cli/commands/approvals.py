@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from duetty.cli.reach import add_instance, reach
-from duetty.cli.show import PIPE_COLS, add_json, as_json, visible
+from duetty.cli.show import PIPE_COLS, add_json, as_json, asks, visible
 from duetty.client import Client
 from duetty.errors import BadArguments, NotFound
 
@@ -81,12 +81,12 @@ def approval_lines(approval: dict[str, Any]) -> list[str]:
         if state != "pending"
         else f" until {_second(approval['expires_at'])}"
     )
-    asks = f"{visible(approval['actor'])} asks for {approval['operation']}"
+    question = f"{visible(approval['actor'])} {asks(approval['operation'])}"
     if approval["session"]:
-        asks += f" in session {visible(approval['session'])}"
+        question += f" in session {visible(approval['session'])}"
     if approval["cwd"]:
-        asks += f", directory {visible(approval['cwd'])}"
-    lines = [head, *_wrapped(asks)]
+        question += f", directory {visible(approval['cwd'])}"
+    lines = [head, *_wrapped(question)]
     if approval["shown"] is not None:
         lines.append(f"    $ {visible(approval['shown'])}")
     if approval["edited"]:
@@ -150,7 +150,7 @@ def _revoke(client: Client, beginning: str | None) -> int:
 
 
 def _wrapped(text: str, *, indent: int = 4) -> list[str]:
-    """In rows of the terminal; in one where nobody's terminal reads it."""
+    """In rows of the terminal; in one row where the output is no terminal."""
     cols = get_terminal_size().columns if sys.stdout.isatty() else PIPE_COLS
     room = " " * indent
     return wrap(

@@ -116,7 +116,7 @@ def find(client: Client, beginning: str | None) -> dict[str, Any]:
     if len(found) == 1:
         return found[0]
     if beginning and not found:
-        # Somebody may have been quicker: the server says who, and what they said.
+        # Another person may have answered first: the record has their name and answer.
         ended = client.get("/approvals", settled="true")["approvals"]
         found = [each for each in ended if each["id"].startswith(beginning)]
         if len(found) == 1:
@@ -141,7 +141,7 @@ def _shown_rule(approval: dict[str, Any], arguments: argparse.Namespace) -> str:
         return rule
     if not sys.stdin.isatty():
         raise BadArguments(
-            "a standing rule is saved only when somebody has seen it", hint="give --yes"
+            "a standing rule is saved only after a person has seen it", hint="give --yes"
         )
     if not _says_yes("Save it? [y/N] "):
         raise BadArguments("not saved, and not approved")

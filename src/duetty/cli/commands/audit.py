@@ -153,7 +153,7 @@ def _export(arguments: argparse.Namespace) -> int:
 
 
 def _running(arguments: argparse.Namespace) -> Client | None:
-    """The server; None, and that is said, if none runs."""
+    """The server; None, with a note to the person, if none runs."""
     paths = paths_of(arguments)
     client = Client(paths.server_socket)
     if paths.server_socket.exists() and client.is_up():

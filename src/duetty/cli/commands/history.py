@@ -31,6 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
             ("WHEN", "SESSION", "EXIT", "TOOK", "DIRECTORY", "COMMAND"),
             [block_row(block) for block in reversed(blocks)],
             styles={"WHEN": lambda _: "dim", "EXIT": exit_style},
+            spare=("DIRECTORY", "TOOK", "WHEN"),
         )
     return 0
 

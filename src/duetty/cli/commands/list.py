@@ -97,5 +97,6 @@ def run(arguments: argparse.Namespace) -> int:
                 for each, level in zip(sessions, levels, strict=True)
             ],
             styles={"NAME": lambda _: "bold", "STATE": state_style},
+            spare=("VIEWERS", "SIZE", "LAST ACTIVITY", "TAGS", "DIRECTORY"),
         )
     return 0

@@ -27,7 +27,7 @@ class BadHostConfiguration(BadArguments):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """Where a host keeps its MCP servers, and how it wants to be told of one."""
+    """Where a host keeps its MCP servers, and in which form."""
 
     title: str
     file: Callable[[Path], Path]

@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _need_terminal() -> None:
-    """Before a session is opened that nobody would see."""
+    """Refuse before a session is opened that no terminal could show."""
     from duetty.cli.attach.outer import Outer
 
     Outer().close()

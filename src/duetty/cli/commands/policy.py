@@ -76,6 +76,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     check = actions.add_parser(
         "check", help="judge command lines; JSON lines on stdin when none are given"
     )
+    check.epilog = (
+        "exit codes: 0 all may run, 10 one asks, 11 one is denied, 2 wrong command line;"
+        " with JSON lines 0 when each was judged"
+    )
     check.add_argument("command", nargs="*", metavar="COMMAND", help="a command line, as one word")
     check.add_argument("--jsonl", action="store_true", help="answer as JSON lines")
     explain = actions.add_parser("explain", help="show how a command line is read and judged")
@@ -201,7 +205,7 @@ def _rules(path: Path) -> RuleSet:
 
 
 def _stream(source: BinaryIO, judge: _Judge) -> int:
-    """One answer for each line, at once: whoever feeds us may wait for it."""
+    """One answer for each line, at once: the program that writes the lines may wait for it."""
     rest = b""
     too_long = False
     # What was loaded so far stays to the end: the collector need not look through it again and again.

@@ -16,7 +16,7 @@ EXAMPLES = (
     ("duetty replay build --speed 4", "what session build printed, four times as fast"),
     ("duetty replay build.cast --idle 1", "no pause longer than a second"),
     ("duetty replay build.cast --text", "the last screen as text, at once"),
-    ("duetty replay build --messages", "what was said to the agent and what it did, with times"),
+    ("duetty replay build --messages", "messages to the agent and its calls, with times"),
 )
 
 

@@ -17,6 +17,11 @@ from duetty.client import Client, RemoteError, session_path
 from duetty.errors import BadArguments, DuettyError
 
 EXIT_DEADLINE, EXIT_DUETTY = 124, 125
+
+EXIT_CODES = (
+    "the command's own; 124 the time was up and it goes on, 125 Duetty failed or the command"
+    " waits for a person to type, 128 + N ended by signal N"
+)
 MAX_OUTPUT_BYTES = 16_777_216
 
 EXAMPLES = (

@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     listing = actions.add_parser("list", help="every server, and how it is")
     listing.set_defaults(act="list")
     add_json(listing)
-    # An abbreviation would take `--token SECRET` for a file, and tell everybody about it.
+    # An abbreviation would take `--token SECRET` for a file, and print it.
     add = actions.add_parser("add", help="speak for another server too", allow_abbrev=False)
     add.set_defaults(act="add")
     add.add_argument("address", metavar="ADDRESS", help="http:// or https://, name, port")

@@ -11,6 +11,10 @@ from duetty.ids import StateWord
 
 EXIT_DEADLINE = 124
 
+EXIT_CODES = (
+    "0 it happened, 1 failed, 2 wrong command line, 3 no server answers, 124 the time was up"
+)
+
 EXAMPLES = (
     ("duetty wait build --state prompt", "until its shell is ready for the next command"),
     ("duetty wait build --text 'listening on'", "until that was printed"),

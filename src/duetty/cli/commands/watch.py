@@ -105,7 +105,7 @@ class _Watch:
             self._only = [name if each == old_name else each for each in self._only]
         if message["change"] == "created" and not self._only:
             self._follow(name)
-        # Its own event has told a person already, with the exit code.
+        # Its own event was printed already, with the exit code.
         is_news = message["change"] not in ("updated", "exited")
         if is_news or self._is_json:
             self._say({"session": name, "event": message["change"], "old_name": old_name})

@@ -222,7 +222,7 @@ async def body_of(request: Request) -> bytes:
 
 
 def _refuse_packed(request: Request) -> None:
-    """A body that is packed would be typed or read as it came, which nobody means."""
+    """A compressed body would be typed or read as it came, which no client means."""
     for name, plain in (("content-encoding", "identity"), ("transfer-encoding", "chunked")):
         given = request.headers.get(name, plain).strip().lower()
         if given != plain:

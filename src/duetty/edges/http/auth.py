@@ -52,7 +52,7 @@ class Guard:
     """By which the variables of what we started name us."""
 
     instance: str = ""
-    """By which our cookies are told from those of another server of the same host."""
+    """Part of the cookies' names: another server on the same host has other cookies."""
 
     def cookie_name(self, *, tls: bool, prefix: str = "") -> str:
         """A browser takes a cookie of such a name from no neighbour and over no plain connection."""

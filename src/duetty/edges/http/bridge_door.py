@@ -178,7 +178,7 @@ async def _body(request: Request) -> dict[str, Any]:
 
 
 def _with_executed(error: DuettyError) -> DuettyError:
-    """Whoever calls by this door hears of every error whether anything can have run."""
+    """Every error at this door says whether anything can have run."""
     may_have_run = isinstance(error, Deadline | Unavailable) or type(error) is DuettyError
     error.details = {"executed": "unknown" if may_have_run else False, **error.details}
     return error

@@ -29,11 +29,11 @@ Once = Callable[[str, str, bytes, Callable[[], Awaitable[bytes]]], Awaitable[byt
 
 _NOT_DONE = (429, 503)
 _HEADERS = frozenset({"content-type", "accept", "last-event-id"})
-"""What a hub may say of a request; who asks is said beside it."""
+"""Headers that a hub may pass on; the caller's identity comes beside them."""
 
 
 class HubRequests:
-    """Runs each request through the application, as whoever it is for."""
+    """Runs each request through the application, as the caller it is for."""
 
     def __init__(
         self,
@@ -155,7 +155,7 @@ class _Exchange:
         self._stream = opening.stream
         self._is_whole = False
         self._gone = anyio.Event()
-        self._stream.on_reset = self._gone.set
+        self._stream.when_reset(self._gone.set)
         self._head: dict[str, object] | None = None
         self._call: HubCall | None = None
 
@@ -217,14 +217,14 @@ class _Exchange:
 
 
 class _Kept(_Exchange):
-    """One request whose answer is gathered before it is sent: somebody may ask for it again."""
+    """One request whose answer is gathered before it is sent: the caller may ask for it again."""
 
     def __init__(self, opening: Opening) -> None:
         super().__init__(opening)
         self._gathered = bytearray()
         left_s = opening.head.get("left_ms")
         self._left_s = left_s / 1000 if isinstance(left_s, int) else 0.0
-        self._stream.on_reset = self._on_reset
+        self._stream.when_reset(self._on_reset)
 
     def _on_reset(self) -> None:
         if self._stream.was_reset:  # its caller left; a link that broke may come back
@@ -259,7 +259,7 @@ class _Kept(_Exchange):
     async def _receive(self) -> Message:
         if not self._is_whole:
             return await super()._receive()
-        with anyio.move_on_after(self._left_s):  # nobody waits for it any longer
+        with anyio.move_on_after(self._left_s):  # its caller has stopped waiting
             await self._gone.wait()
         return {"type": "http.disconnect"}
 

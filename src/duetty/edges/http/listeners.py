@@ -52,7 +52,7 @@ def _listen(host: str, port: int) -> socket.socket:
 def unix_socket(path: Path) -> socket.socket:
     """The socket for clients of the same user; the directory is ours alone."""
     with suppress(FileNotFoundError):
-        path.unlink()  # the instance's lock is held, so nobody listens there
+        path.unlink()  # the instance's lock is held, so no server listens there
     unix = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     mask = os.umask(0o177)
     try:

@@ -1,6 +1,6 @@
-"""OpenAPI 3.1, made from the operation table: what is not there is not here, and the reverse.
+"""OpenAPI 3.1, made from the operation table: each has exactly the same operations.
 
-Imported when somebody asks for it: pydantic takes a while over so many schemas.
+Imported with the first request for it: pydantic takes a while over so many schemas.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Names by which the server may be called, and pages that may call it.
 
 A page of a rebound name calls by that name; so only names we know are answered.
-An address in numbers needs no list: nobody can make a browser's name for it.
+An address in numbers needs no list: no attacker can point a name at it.
 """
 
 import re

@@ -32,7 +32,7 @@ MESSAGE_S = 60.0
 """How long a whole request may take to arrive. An answer may take longer."""
 
 LINGER_S = 1.0
-"""How long a refused connection may go on sending what nobody reads, so that it hears why."""
+"""How long a refused connection may go on sending, so that it gets the reason. What it sends is dropped."""
 
 READ_FIRST_S = 0.05
 """A loop that was held up sees its timers before its sockets: what came meanwhile is read first."""
@@ -75,7 +75,7 @@ class Peer:
 
     pid: int
     descends: bool | None = None
-    """Whether one of our own processes started it, or must be thought to; None until somebody asks."""
+    """Whether one of our own processes started it, or must be thought to; None until it is needed."""
 
     def descends_from(self, pids: Collection[int], own_socket: str = "") -> bool:
         """Whether it runs in a session, or was started by the server: no person's own terminal.
@@ -301,7 +301,7 @@ class PeerCheckedProtocol(HttpToolsProtocol):
         self._refused = True
         self.pipeline.clear()
         if self._running is not None and not self._running.response_complete:
-            # What came before is not answered any more: nobody could tell the two answers apart.
+            # The earlier request gets no answer: the client could not tell the two answers apart.
             self._running.disconnected = True
             self._running.message_event.set()
             self._gone.set()

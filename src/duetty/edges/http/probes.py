@@ -1,4 +1,4 @@
-"""For whoever runs a hub: `/ready` for a load balancer, `/metrics` for Prometheus."""
+"""For operators of a hub: `/ready` for a load balancer, `/metrics` for Prometheus."""
 
 from collections.abc import Awaitable, Callable
 

@@ -1,6 +1,6 @@
 """The API's description: OpenAPI as JSON and YAML, and a page for people.
 
-Made from the operation table when somebody first asks, and kept: it is the same
+Made from the operation table with the first request, and kept: it is the same
 for the server's whole life.
 """
 
@@ -69,7 +69,7 @@ def _endpoint(
         headers = {"content-type": kind, "cache-control": "no-cache"}
         if kind.startswith("text/html"):
             headers["content-security-policy"] = PAGE_POLICY
-        # A tenth of a second the first time, which nobody else should wait for.
+        # A tenth of a second the first time: in a thread, so that no other request waits.
         return Response(await anyio.to_thread.run_sync(make), headers=headers)
 
     return endpoint

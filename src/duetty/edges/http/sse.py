@@ -46,7 +46,7 @@ USUAL_EVENTS = ",".join(sorted({"approval", *LOG_EVENTS.values()} - {"input"}))
 
 
 RELAYED = ("events", "format", "interval_ms", "idle_timeout_ms", "quiesce_ms")
-"""What of a query another node is told."""
+"""Parameters of a query that are passed to another node."""
 
 
 def sse_routes(dispatcher: Dispatcher, guard: Guard, stopping: Stopping) -> list[Route]:

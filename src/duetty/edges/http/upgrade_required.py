@@ -1,4 +1,4 @@
-"""A plain request where a WebSocket is: let in as any other, and told what it should have been."""
+"""A plain request where a WebSocket is: checked as any other, then answered with `426`."""
 
 from collections.abc import Awaitable, Callable
 

@@ -1,6 +1,6 @@
 """Several messages in one HTTP request, for the revisions of the protocol that have that.
 
-Each goes its own way as if it had come alone, and what is said to any of them goes out
+Each goes its own way as if it had come alone, and the answers go out
 on one event stream. (On stdio the bridge takes arrays apart: `cli/rpc.py`.)
 """
 
@@ -78,7 +78,7 @@ def batch_of(body: bytes, receive: Receive) -> Batch | None:
 
 
 def _stands_alone(message: Any) -> bool:
-    """A handshake: what comes with it would be said before it is over. And arrays within arrays."""
+    """A handshake: the server would get the others before it is over. And arrays within arrays."""
     if isinstance(message, dict):
         return cast("Json", message).get("method") == "initialize"
     return isinstance(message, list)
@@ -89,7 +89,7 @@ def _is_request(message: Any) -> bool:
 
 
 class _Merged:
-    """One event stream for all; or, if nobody had anything to say, that all was accepted."""
+    """One event stream for all; or, if no message has an answer, that all was accepted."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -120,7 +120,7 @@ class _Merged:
 
 
 class _Part:
-    """What is said to one of the messages."""
+    """The answer to one of the messages."""
 
     def __init__(self, stream: _Merged) -> None:
         self._stream = stream

@@ -1,7 +1,7 @@
 """A dialect as a server of the official SDK, for both eras of the protocol.
 
 What the SDK leaves to its user is done here: unknown tools and wrong arguments
-are errors of the protocol, a coded error is told as the dialect's contract says,
+are errors of the protocol, a coded error has the shape of the dialect's contract,
 and no exception escapes (an escaped one would show its text to the client).
 """
 
@@ -37,6 +37,7 @@ from duetty.edges.mcp.dialect import (
 )
 from duetty.edges.mcp.elicitation import (
     abilities_of,
+    answer_questions,
     by_request,
     by_task,
     host_by_connection,
@@ -107,7 +108,7 @@ TASK_AFTER_S = 5.0
 """A call that takes longer becomes a task, for clients of the modern era that know tasks."""
 
 MAX_LATER = 64
-"""Things whose end one client waits to be told of."""
+"""Background runs whose end one client waits for."""
 
 LIST_TTL_MS = 300_000
 """How long a client may keep the list of tools; it changes only with the server's version."""
@@ -175,7 +176,7 @@ class Use:
         """What came of it; an error that is no answer is returned, so that no task group wraps it."""
         try:
             given = self.arguments
-            if self.tool.description:  # else somebody else's, whose arguments are theirs
+            if self.tool.description:  # else an upstream's, whose arguments are its own
                 refuse_token(given, self.tool.parameters)
             if not self.tool.checks_itself:
                 given = self.check(given)
@@ -279,9 +280,9 @@ class Core:
         )
         server.add_request_handler("tools/call", t.CallToolRequestParams, self.call_tool)
         server.add_request_handler("logging/setLevel", t.SetLevelRequestParams, set_level)
-        if any(tool.tail for tool in has.tools):
+        if has.live is not None or any(tool.may_be_task for tool in has.tools):
             self._serve_tasks(server)
-        # In place of OpenTelemetry, which nobody here collects.
+        # In place of OpenTelemetry, which this server does not collect.
         server.middleware[:] = [self._observe]
         self._server_info = server_info(server)
         return server
@@ -329,7 +330,7 @@ class Core:
             peer.version, peer.is_modern = context.protocol_version, True
 
     def _meet(self, context: Context) -> None:
-        """The handshake is over, and whoever is told of changes is told from here on."""
+        """The handshake is over: notifications of changes begin."""
         connection = connection_of(context)
         peer = self._peer(context)
         if not connection.initialize_accepted:
@@ -338,8 +339,10 @@ class Core:
             session = http_session(context)
             if session is None:
                 return
-            peer = self._http_peers[session] = Peer(owner=self.calls(context).caller.actor)
+            owner = self.calls(context).caller.actor
+            peer = self._http_peers[session] = Peer(owner=owner, connection=session)
             connection.exit_stack.callback(self._lose, session)
+            connection.exit_stack.callback(self.connect(peer))
         if peer is not None:
             peer.version, peer.is_modern = context.protocol_version, False
             peer.abilities = abilities_of(context)
@@ -349,6 +352,11 @@ class Core:
             client = host_by_connection(connection, self.calls(context).caller.actor)
             connection.state["host"] = client
             connection.exit_stack.callback(self._dispatcher.hosts.join(client))
+
+    def connect(self, peer: Peer) -> Callable[[], None]:
+        """Its host is there, until what this returns is called."""
+        assert peer.connection is not None
+        return self._dispatcher.hosts.connect(peer.connection)
 
     def _lose(self, session: str) -> None:
         self._http_peers.pop(session).go()
@@ -376,7 +384,7 @@ class Core:
         )
 
     def http_peer(self, session: str, actor: Actor) -> Peer | None:
-        """The client of this HTTP session, for whoever opened it."""
+        """The client of this HTTP session, for the actor who opened it."""
         peer = self._http_peers.get(session)
         return peer if peer is not None and peer.owner == actor else None
 
@@ -400,7 +408,7 @@ class Core:
         else:
             asks, tasks, client = peer.abilities, False, peer.client
             version = peer.version
-        if may_ask(tool, asks, call.arguments) or (tasks and tool.tail is not None):
+        if may_ask(tool, asks, call.arguments) or (tasks and tool.may_be_task):
             return None
         return Use(
             tool=tool,
@@ -465,7 +473,7 @@ class Core:
         use = self._use(context, params.name, params.arguments)
         if params.request_state is not None:
             return await self._gone_on(context, use, params)
-        becomes_task = use.tool.tail is not None and declares_tasks(context)
+        becomes_task = use.tool.may_be_task and declares_tasks(context)
         if becomes_task or (is_modern(context) and use.may_ask):
             task = self.tasks.start(use.calls.caller.actor, use.outcome, about=use.about)
             return await self._answered(context, use, task, becomes_task=becomes_task)
@@ -505,8 +513,10 @@ class Core:
         return self.calls(context, self._of_resources)
 
     def _calls(self, caller: Caller, client: str | None, dialect: str, peer: Peer | None) -> Calls:
-        if client is not None:
-            caller = replace(caller, actor=replace(caller.actor, client=client))
+        connection = peer.connection if peer is not None else None
+        if client is not None or connection is not None:
+            actor = replace(caller.actor, client=client, connection=connection)
+            caller = replace(caller, actor=actor)
         calls = Calls(dispatcher=self._dispatcher, caller=caller, dialect=dialect)
         calls = replace(calls, how_to_start=self._how_to_start.get(dialect))
         if peer is not None:
@@ -579,14 +589,14 @@ class Core:
             )
         given = params.input_responses or {}
         task.take({key: _plain(value) for key, value in given.items()})
-        becomes_task = use.tool.tail is not None and declares_tasks(context)
+        becomes_task = use.tool.may_be_task and declares_tasks(context)
         return await self._answered(context, use, task, becomes_task=becomes_task)
 
     def _call_as_task(self, context: Context) -> Json:
         given = dict(context.params or {})
         params = t.CallToolRequestParams.model_validate(given, by_name=False)
         use = self._use(context, params.name, params.arguments)
-        if use.tool.tail is None:
+        if not use.tool.may_be_task:
             raise MCPError(code=t.METHOD_NOT_FOUND, message=f"{params.name} does not run as a task")
         actor = use.calls.caller.actor
         task = self.tasks.start(actor, use.outcome, kept_ms=asked_to_keep_ms(given))
@@ -609,7 +619,9 @@ class Core:
 
     async def _task_result(self, context: Context, params: TaskParams) -> HandlerResult:
         self._only_modern(context, modern=False)
-        return await result_2025(self._task(context, params))
+        task = self._task(context, params)
+        await answer_questions(context, task)
+        return await result_2025(task)
 
     async def _task_list(self, context: Context, params: t.PaginatedRequestParams) -> HandlerResult:
         self._only_modern(context, modern=False)
@@ -785,7 +797,7 @@ def missing_code(context: Context) -> int:
 
 @contextmanager
 def missing_by_era(context: Context) -> Generator[None]:
-    """What a read names does not exist, here or at an upstream: told by the code of the client's era."""
+    """What a read names does not exist, here or at an upstream: raised with the code of the client's era."""
     try:
         yield
     except MCPError as error:

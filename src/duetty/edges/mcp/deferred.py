@@ -1,7 +1,7 @@
 """Work beside a call that is needed only if the call takes long: signs of life, a look at who is still there.
 
 Most calls are over before any of it is due, and a task group for each would cost as
-much as a tenth of the call. So it begins by a timer, in a group that somebody else owns.
+much as a tenth of the call. So it begins by a timer, in a group that the caller owns.
 """
 
 import asyncio  # noqa: TID251 - anyio has no timer without a task, whose cost this saves
@@ -19,7 +19,7 @@ log = logging.getLogger("duetty.mcp")
 def later(group: TaskGroup, delay_s: float, work: Callable[[], Awaitable[None]]) -> Generator[None]:
     """Begin `work` if what is within takes longer than this, and end it then.
 
-    It is told to end, and not waited for: what it does must not matter after its time.
+    It is cancelled, and not waited for: its effect must not matter after its time.
     """
     scope: anyio.CancelScope | None = None
 

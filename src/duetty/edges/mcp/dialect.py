@@ -52,13 +52,13 @@ class Caller:
 
     actor: Actor
     cwd: str | None = None
-    """Directory in which the agent's host works, where it is on this machine and told us."""
+    """Directory in which the agent's host works, where it is on this machine and gave one."""
 
     session: str | None = None
     """The session that its request names beside its arguments, by a header."""
 
     peer: Peer | None = field(default=None, compare=False, repr=False)
-    """Of a line: what is known of its client."""
+    """Of a connection by lines: its client's state."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +86,7 @@ class Calls:
     """A session, in this vocabulary."""
 
     later: Callable[["Telling"], None] | None = None
-    """Tells this client, where it can be told things, what comes of something that goes on by itself."""
+    """Notifies this client, where it can be notified, of the end of a background run."""
 
     async def __call__(self, operation: str, arguments: Mapping[str, object] | None = None) -> Any:
         return await self.dispatcher.call(
@@ -135,7 +135,7 @@ class Answer:
 
 
 def failed(error: DuettyError, **known: object) -> Answer:
-    """A failure that the model should reason about, with what is known besides."""
+    """A failure that the model should reason about, with further fields."""
     message = shortened(error.message)
     fields: Json = {"code": error.code, "message": message}
     if error.hint:
@@ -192,7 +192,10 @@ class Tool:
     """It may ask the caller's own host for a completion, or its person (`Calls.client`)."""
 
     tail: Callable[[Calls, Json], Awaitable[str | None]] | None = None
-    """Of a tool that may take long: the newest output, told to a caller who asked for progress."""
+    """Of a tool that may take long: the newest output, for a caller who asked for progress."""
+
+    takes_long: bool = False
+    """It may take long, and tells of its progress itself."""
 
     checks_itself: bool = False
     """Its contract has errors of its own for arguments that do not fit the schema."""
@@ -202,6 +205,11 @@ class Tool:
 
     bound_ms: Callable[[Json], int | None] = lambda arguments: None
     """How long it takes at most, where that is known beforehand."""
+
+    @property
+    def may_be_task(self) -> bool:
+        """Whether a call of it may outlive its request."""
+        return self.takes_long or self.tail is not None
 
     def needs_choice(self, arguments: Json) -> bool:
         return self.session_word is not None and self.session_word not in arguments
@@ -216,7 +224,7 @@ class Tool:
 
 
 Completing = Callable[[Calls, str], Awaitable[Sequence[str]]]
-"""What may stand at a place, that begins with what is there already."""
+"""Completions of the text that is there already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,7 +248,7 @@ class Resource:
     title: str
     description: str
     read: Callable[[Calls, Mapping[str, str]], Awaitable[object]]
-    """A `Content`; anything else is told as JSON."""
+    """A `Content`; anything else becomes JSON."""
 
     changes_with: Literal["sessions", "session", "reading"]
     """Whether it changes with the list of sessions, with the session that a place names, or is
@@ -324,7 +332,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerInfo:
-    """What clients are told about the server."""
+    """The server's description for clients."""
 
     name: str = "duetty"
     version: str = __version__

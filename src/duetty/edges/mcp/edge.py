@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from duetty.edges.mcp.transports import Transports
 
 LOCAL = Caller(actor=Actor(kind="agent", name="local"))
-"""Whoever comes by the socket of the server's own user."""
+"""A client on the socket of the server's own user."""
 
 RETRY_S = 1.0
 """Between two attempts at what a machine without room refused."""
@@ -94,7 +94,7 @@ class McpEdge:
         self, path: Path, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
     ) -> None:
         """Listen at `path` and serve both transports until stopped."""
-        _unlink(path)  # the instance's lock is held, so nobody listens there
+        _unlink(path)  # the instance's lock is held, so no server listens there
         try:
             with self._serving:
                 await self._serve(path, task_status)
@@ -141,7 +141,7 @@ class McpEdge:
         except DuettyError as error:
             refusal = self._refuse(error)
             if isinstance(error, AuthRequired | AuthInvalid):
-                # The API says 403 of a wrong token; here the protocol says how it is told.
+                # The API answers 403 to a wrong token; MCP asks for 401.
                 refusal.status_code = 401
                 refusal.headers["WWW-Authenticate"] = challenge(request, error, prefix=self._prefix)
             await refusal(scope, receive, send)
@@ -220,7 +220,7 @@ def _refuse_other_than_json(request: Request) -> None:
 
 
 _JSON = (b"content-type", b"application/json")
-"""As nearly everybody sends it."""
+"""As nearly every client sends it."""
 
 
 def _unlink(path: Path) -> None:

@@ -18,10 +18,13 @@ from pydantic import ValidationError
 from duetty.calls import Actor
 from duetty.edges.mcp.dialect import Json
 from duetty.edges.mcp.sdk import Context, Outbound, answered, request_channel
-from duetty.edges.mcp.tasks import Task
+from duetty.edges.mcp.tasks import RELATED_TASK, Task
 from duetty.errors import HostUnavailable
 from duetty.hosts import Ability, HostClient, Method, Send
 from duetty.ops import UNUSABLE, Answer, ApprovalRecord, HostAsk, choices
+
+ASK_S = 600.0
+"""For the answer to a question of a task."""
 
 REJECT = "reject"
 WORDS = {
@@ -93,6 +96,29 @@ def host_by_task(task: Task, abilities: frozenset[Ability]) -> HostClient:
         raise HostUnavailable(f"the host did not answer within {within_s:g} s")
 
     return HostClient(actor=task.actor, abilities=abilities, send=send)
+
+
+async def answer_questions(context: Context, task: Task) -> None:
+    """Of the 2025-11-25 revision: a task's question goes to the client that waits for its result."""
+    client = host_by_request(context, task.actor)
+    while not task.done.is_set():
+        await task.wait_done_or_question()
+        for key, asked in list(task.questions.items()):
+            async with anyio.create_task_group() as asking:
+                asking.start_soon(_until_answered, task, key, asking.cancel_scope)
+                related = {"_meta": {RELATED_TASK: {"taskId": task.id}}}
+                try:
+                    answer = await client.send(asked["method"], asked["params"] | related, ASK_S)
+                except HostUnavailable:
+                    answer = {"action": "cancel"}
+                task.take({key: answer})
+
+
+async def _until_answered(task: Task, key: str, asking: anyio.CancelScope) -> None:
+    """A person at the page may answer first."""
+    while key in task.questions:
+        await task.answered.wait()
+    asking.cancel()
 
 
 def _sending(channel: Outbound, version: str) -> Send:

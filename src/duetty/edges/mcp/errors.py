@@ -42,7 +42,7 @@ JSON_RPC_CODES: Mapping[type[DuettyError], int | None] = {
 
 def json_rpc_code(error: DuettyError) -> int | None:
     if isinstance(error, UpstreamFault) and isinstance(code := error.details.get("rpc_code"), int):
-        return code  # as the upstream said it
+        return code  # the upstream's own
     return next(JSON_RPC_CODES[kind] for kind in type(error).__mro__ if kind in JSON_RPC_CODES)
 
 

@@ -13,10 +13,8 @@ from anyio.abc import ByteStream, SocketAttribute
 
 from duetty.calls import Actor
 from duetty.clock import SystemClock
+from duetty.edges.mcp.sdk import MAX_MESSAGE_BYTES
 from duetty.ops import GREEDY_S, LOOP_AT_ONCE_S, LOOP_SHARE, Bounds, Bucket
-
-MAX_LINE_BYTES = 16 * 1024 * 1024
-"""A longer message ends the connection; the bridge refuses it before."""
 
 PART_BYTES = 64 * 1024
 TURN_LINES = 32
@@ -30,7 +28,7 @@ MAX_UNANSWERED = 32
 SLOWLY_S, LOOK_S = 0.1, 0.01
 """Between two lines then, and between two looks at that."""
 
-TOO_LONG = f"a message has at most {MAX_LINE_BYTES} bytes"
+TOO_LONG = f"a message has at most {MAX_MESSAGE_BYTES} bytes"
 TOO_GREEDY = "this connection used more than its share of the server's time"
 
 
@@ -75,7 +73,7 @@ class LineReader:
             await anyio.lowlevel.checkpoint()
         while (end := self._kept.find(b"\n", self._searched)) < 0:
             self._searched = len(self._kept)
-            if self._searched > MAX_LINE_BYTES:
+            if self._searched > MAX_MESSAGE_BYTES:
                 raise LineRefused(TOO_LONG)
             self._kept += await self._stream.receive(PART_BYTES)
             self._hold(len(self._kept))

@@ -11,6 +11,7 @@ import re
 import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from secrets import token_hex
 from typing import Any, Protocol, cast
 
 import anyio
@@ -42,12 +43,12 @@ _ID = re.compile(rb'"id"\s*:\s*(\d{1,15}|"[^"\\]{1,100}")')
 BAD_ID = "Invalid request: an id is a string or a whole number"
 
 HELLO = "duetty/hello"
-"""What the bridge asks first: it tells the dialects, the directory in which the host works, and the
+"""What the bridge asks first: it tells the dialects, its own name, the directory in which the host works, and the
 sandbox in which everything runs that the host opens."""
 
 
 Out = SessionMessage | bytes
-"""What is written: a message of the SDK, or bytes as they are."""
+"""An outgoing message: of the SDK, or bytes as they are."""
 
 
 class _Served(Protocol):
@@ -75,7 +76,7 @@ class Lines:
         async with anyio.create_task_group() as tasks, answers, to_write:
             read.gone = tasks.cancel_scope.cancel
             tasks.start_soon(self._write, to_write, read)
-            peer = Peer()
+            peer = Peer(connection=token_hex(8))
             try:
                 await timed(self._serve_messages(read, answers, peer), read.ran)
             finally:
@@ -90,10 +91,11 @@ class Lines:
         while (message := await _next_message(read, answers)) is not None:
             if isinstance(message, t.JSONRPCRequest) and message.method == HELLO:
                 caller, names = _introduced(caller, message)
+                peer.connection = _connection(message) or peer.connection
                 try:
                     caller = _confined(caller, message)
                 except BadArguments as error:
-                    # Not served bare: whoever means to be confined says so rightly, or goes.
+                    # Not served unconfined: a client that asks for confinement wrongly is refused.
                     await answers.send(_refusal(t.INVALID_PARAMS, error.message, message.id))
                     await _next_message(read, answers)
                     return
@@ -107,7 +109,11 @@ class Lines:
             if isinstance(message, t.JSONRPCRequest) and message.method == "server/discover":
                 await _answer_apart(run, message, answers)
             else:
-                await _serve_era(run, message, read=read, answers=answers)
+                leave = served.core.connect(peer)
+                try:
+                    await _serve_era(run, message, read=read, answers=answers)
+                finally:
+                    leave()
                 return
 
     async def _greeting(self, message: t.JSONRPCRequest, names: str | None) -> SessionMessage:
@@ -273,10 +279,22 @@ def _introduced(caller: Caller, message: t.JSONRPCRequest) -> tuple[Caller, str 
     )
 
 
+def _connection(message: t.JSONRPCRequest) -> str | None:
+    """What the bridge calls itself: the same to every server that it meets."""
+    match message.params:
+        case {"connection": str(name)} if _CONNECTION.fullmatch(name):
+            return name
+        case _:
+            return None
+
+
+_CONNECTION = re.compile(r"[0-9a-f]{16}")
+
+
 def _confined(caller: Caller, message: t.JSONRPCRequest) -> Caller:
     """The caller in the sandbox that the connection is opened with.
 
-    Said once, it holds: the host's own program could say hello again behind the bridge.
+    The first one holds: the host's own program could send `hello` again behind the bridge.
 
     Raises:
         BadArguments: if it is none that there is.

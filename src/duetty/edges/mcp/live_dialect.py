@@ -1,4 +1,4 @@
-"""A dialect whose tools, resources and prompts come and go: listed anew each time, and told of.
+"""A dialect whose tools, resources and prompts come and go: listed anew each time, with notifications.
 
 The rest is the core's: a call of such a tool is decided, asked about, cancelled and
 answered like any other.
@@ -70,8 +70,7 @@ class LiveCore(Core):
         super().__init__(dialect, dispatcher)
         self._live: Live = live_of(dialect)
         self._of_live = dialect.part_with(lambda part: part.live is not None)
-        self.watches.also = self._also
-        self.watches.of_others = self._watch_of
+        self.watches.extend(also=self._also, of_others=self._watch_of)
         self._known: tuple[Sequence[Json], list[t.Tool]] = (), []
         """Of the last list what passed: most are the same as the one before."""
 
@@ -281,7 +280,7 @@ class LiveCore(Core):
         return replace(calls, dialect=self._of_live)
 
     async def _set_level(self, context: Context, params: t.SetLevelRequestParams) -> t.EmptyResult:
-        """Of the handshake era: from now on this connection is told what others log."""
+        """Of the handshake era: from now on this connection gets the logs of upstreams."""
         if (logs := self._live.logs) is None:
             return await set_level(context, params)
         connection, calls = connection_of(context), self._theirs(context)
@@ -302,7 +301,7 @@ class LiveCore(Core):
         return t.EmptyResult()
 
     async def _with_their_words(self, context: Context, result: HandlerResult) -> HandlerResult:
-        """What a client is told of the server at the beginning, with what others say of theirs."""
+        """The server's instructions, with those of upstreams."""
         with suppress(DuettyError):
             theirs = await self._live.instructions(self._theirs(context))
             if theirs and isinstance(result, (t.InitializeResult, t.DiscoverResult)):
@@ -384,7 +383,7 @@ async def _nothing() -> None:
 
 
 def _quiet(context: Context) -> Progress | None:
-    """Reports progress to a caller who asked for it; one that is gone is told nothing."""
+    """Reports progress to a caller who asked for it; one that is gone gets nothing."""
     if not context.meta or context.meta.get("progress_token") is None:
         return None
 

@@ -47,8 +47,8 @@ def live_of(dialect: Dialect) -> Live:
         return [each for one in found for each in one]
 
     async def instructions(calls: Calls) -> str:
-        said = [await live.instructions(_in(calls, name)) for name, live in named]
-        return "\n\n".join(filter(None, said))
+        texts = [await live.instructions(_in(calls, name)) for name, live in named]
+        return "\n\n".join(filter(None, texts))
 
     def first(
         ask: Callable[[Live], Callable[..., Awaitable[Any]]],

@@ -16,10 +16,10 @@ class Choice:
 
     session_id: str | None = None
     offered: dict[str, str] = field(default_factory=dict[str, str])
-    """Ids by id and by name, of the candidates that were told last."""
+    """Ids by id and by name, of the candidates in the last answer."""
 
     def named(self, session: str) -> None:
-        """A call names this one: the answer to what was told, if it was told."""
+        """A call names this one: the choice among the candidates, if it is one of them."""
         if session in self.offered:
             self.session_id = self.offered[session]
             self.offered = {}
@@ -27,6 +27,9 @@ class Choice:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Peer:
+    connection: str | None = None
+    """What its connection is known by, over restarts of the server too where a bridge tells."""
+
     version: str | None = None
     """None until the handshake is over, and while it is done again: all goes through the SDK."""
 

@@ -1,4 +1,4 @@
-"""The short way of a plain `tools/call`, past the SDK: told from other messages, and answered in its bytes.
+"""The short way of a plain `tools/call`, past the SDK: recognised and answered in its bytes.
 
 Most of what an agent sends is one call of one tool that needs nothing but its
 answer, and the SDK's way to it costs three times this one (docs/adr/0017). What
@@ -28,7 +28,7 @@ MAX_ENVELOPES = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Envelope:
-    """What the client said of itself in a request of the modern era that the SDK took."""
+    """The client's own data from a request of the modern era that the SDK accepted."""
 
     abilities: frozenset[Ability]
     declares_tasks: bool

@@ -1,4 +1,4 @@
-"""What a client without a token is told: which resource this is, and how a token is shown (RFC 9728).
+"""The answer to a client without a token: which resource this is, and how to send a token (RFC 9728).
 
 Without `hub.jwt_issuer` no authorization server is named, since there is none: tokens are made on
 this machine (`duetty token`), and a client is given one.

@@ -53,7 +53,7 @@ def listed_tool(tool: Tool) -> t.Tool:
             idempotent_hint=tool.is_idempotent or tool.is_read_only,
             open_world_hint=not tool.is_read_only,
         ),
-        execution=t.ToolExecution(task_support="optional") if tool.tail is not None else None,
+        execution=t.ToolExecution(task_support="optional") if tool.may_be_task else None,
     )
 
 

@@ -101,7 +101,7 @@ async def set_level(context: Context, params: t.SetLevelRequestParams) -> t.Empt
 
 
 async def tell_client(connection: Connection, news: dict[str, Any]) -> None:
-    """A message that nobody asked for, in the era that has such; dropped where nobody listens."""
+    """A notification, in the era that has them; dropped where the client has no stream open."""
     least = str(connection.state.get("level", "info"))
     if _LEVELS.index(least) <= _LEVELS.index("info"):
         params = {"level": "info", "logger": "duetty", "data": news}
@@ -112,11 +112,20 @@ OPENING: ContextVar[Actor] = ContextVar("opening")
 """Who makes the request that the SDK is given, and so opens a session if it does."""
 
 
+MAX_MESSAGE_BYTES = 16 * 1024 * 1024
+"""As much as a line has on stdio: a file of 8 MB is one call over both."""
+
+
 class OwnedSessions(StreamableHTTPSessionManager):
     """HTTP sessions that belong to a credential: it opens so many, and they end with it."""
 
     def __init__(self, server: DuettyServer, live: Live, shares: Shares, *, idle_s: float) -> None:
-        super().__init__(server, session_idle_timeout=idle_s, max_sessions=shares.most)
+        super().__init__(
+            server,
+            session_idle_timeout=idle_s,
+            max_sessions=shares.most,
+            max_request_body_size=MAX_MESSAGE_BYTES,
+        )
         self._live = live
         self._shares = shares
         self._leave: dict[str, ExitStack] = {}
@@ -188,7 +197,7 @@ def log_level(context: Context) -> str | None:
 
 
 async def send_log(context: Context, message: Mapping[str, Any]) -> None:
-    """Beside the answer to this request; a client that is gone is told nothing."""
+    """Beside the answer to this request; a client that is gone gets nothing."""
     params = t.LoggingMessageNotificationParams.model_validate(message)
     note = t.LoggingMessageNotification(params=params)
     with suppress(MCPError, anyio.BrokenResourceError, anyio.ClosedResourceError):

@@ -1,4 +1,4 @@
-"""The session of a tool call that names none: found, asked for, or told as an error.
+"""The session of a tool call that names none: found, asked for, or refused with the candidates.
 
 What was chosen is remembered for the connection, and forgotten when that session ends. A choice is
 an answer to `multiple_sessions`: given to the question at the caller's host, or by the next call
@@ -21,7 +21,7 @@ async def run_in_session(tool: Tool, calls: Calls, given: Json, known: Json) -> 
 
     Raises:
         NoActiveSession: if there is none, and the tool opens none.
-        MultipleSessions: if it could be one of several, and nobody chose.
+        MultipleSessions: if it could be one of several, and no person chose.
     """
     word = tool.session_word
     if word is None:
@@ -63,7 +63,7 @@ async def _selected(calls: Calls, choice: Choice, selecting: Json) -> str:
 
 
 async def _asked(calls: Calls, error: MultipleSessions) -> str | None:
-    """The id that the person at the caller's host chose; None where nobody can, or did."""
+    """The id that the person at the caller's host chose; None where no person can, or did."""
     if calls.client is None or "form" not in calls.client.abilities:
         return None
     candidates: Any = error.details["candidates"]

@@ -21,7 +21,7 @@ class Ending:
                 self._scopes.discard(scope)
 
     def come(self) -> bool:
-        """The server ends. Whether somebody was on their way."""
+        """The server ends. Returns whether a request was under way."""
         was_used = bool(self._scopes)
         for scope in self._scopes:
             scope.cancel()

@@ -1,8 +1,8 @@
-"""Subscriptions: a client is told that a resource changed, in both eras, a few times a second at most.
+"""Subscriptions: notifications of changed resources, in both eras, a few times a second at most.
 
 Each subscription has a watch of its own, so a client that does not read holds up
-nobody else. A watch is a loop over an operation that waits; it costs nothing while
-nothing happens. Only what nobody can wait for is looked at, once a second.
+no other. A watch is a loop over an operation that waits; it costs nothing while
+nothing happens. A resource without such an operation is polled, once a second.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine
@@ -41,6 +41,7 @@ NAME_CHANGES = (SessionCreated, SessionRenamed, SessionRemoved)
 Also = Callable[[Calls, t.SubscriptionFilter, InMemorySubscriptionBus], Coroutine[Any, Any, None]]
 Tell = Callable[[], Awaitable[object]]
 Watching = Callable[[Tell], Awaitable[None]]
+WatchOf = Callable[[str, Calls], Awaitable[Watching | None]]
 
 
 class Watches:
@@ -55,11 +56,14 @@ class Watches:
         self.group: TaskGroup | None = None
         """Who owns the watches of the handshake era; set while the server runs."""
 
-        self.also: Also | None = None
-        """What a listener of the modern era hears of besides."""
+        self._also: Also | None = None
+        self._of_others: WatchOf | None = None
 
-        self.of_others: Callable[[str, Calls], Awaitable[Watching | None]] | None = None
-        """A watch of a resource that is not this dialect's own."""
+    def extend(self, *, also: Also, of_others: WatchOf) -> None:
+        """`also`: what a listener of the modern era hears of besides. `of_others`: a watch of a
+        resource that is not this dialect's own.
+        """
+        self._also, self._of_others = also, of_others
 
     # --- handshake era: a connection that lives, and messages on it -------------
 
@@ -79,7 +83,7 @@ class Watches:
     async def _watch_of(self, uri: str, calls: Calls) -> Watching | None:
         if (found := self._find(uri)) is not None:
             return await _watch(*found, calls)
-        return None if self.of_others is None else await self.of_others(uri, calls)
+        return None if self._of_others is None else await self._of_others(uri, calls)
 
     def unsubscribe(self, connection: Connection, uri: str) -> None:
         scope = self._by_connection.get(connection, {}).pop(uri, None)
@@ -87,7 +91,7 @@ class Watches:
             scope.cancel()
 
     def follow_list(self, connection: Connection, calls: Calls) -> None:
-        """A connection of that era is told when sessions come and go, without asking for it."""
+        """A connection of that era gets a notification when sessions come and go, unasked."""
 
         async def tell() -> None:
             await connection.send_resource_list_changed()
@@ -152,14 +156,14 @@ class Watches:
         try:
             async with anyio.create_task_group() as tasks:
                 for uri in uris:
-                    # One that does not exist is taken, as the revision says, and never told of.
+                    # One that does not exist is accepted, as the revision says, and never changes.
                     with suppress(DuettyError):
                         if (watch := await self._watch_of(uri, calls)) is not None:
                             tasks.start_soon(_quietly, watch, _updated(bus, uri))
                 if wanted.resources_list_changed:
                     tasks.start_soon(_quietly, partial(_watch_names, calls), _list_changed(bus))
-                if self.also is not None:
-                    tasks.start_soon(self.also, calls, wanted, bus)
+                if self._also is not None:
+                    tasks.start_soon(self._also, calls, wanted, bus)
                 ended = await ListenHandler(bus)(context, params)
                 tasks.cancel_scope.cancel()
         finally:
@@ -222,7 +226,7 @@ async def _watch_reading(
 
 
 async def _watch_session(calls: Calls, session: str, known: Any, tell: Tell) -> None:
-    """Until the session is gone; its end is told, too."""
+    """Until the session is gone; its end is a change, too."""
     while known.state != "exited":
         wanted = {"session": session, "idle_ms": 0, "last_generation": known.generation}
         try:
@@ -253,7 +257,7 @@ async def _watch_sessions(watch: Watch, tell: Tell, matters: Callable[[object], 
     while True:
         item = await watch.receive()
         if isinstance(item, Lagged) or (matters(item.event) and watch.may_see(item.event.name)):
-            # What follows at once is told with it.
+            # Changes that follow at once go with it.
             with anyio.move_on_after(COALESCE_S):
                 while True:
                     await watch.receive()

@@ -1,7 +1,7 @@
 """Calls that outlive their request: tasks, as both eras of the protocol know them.
 
 A task belongs to the server, not to the connection that asked for it, and to the
-actor who asked: nobody else can look at it. Ended ones are kept for a while.
+actor who asked: no other actor can read it. Ended ones are kept for a while.
 """
 
 import math
@@ -91,7 +91,7 @@ class Task:
                 await self.answered.wait()
             return [self.answers.pop(key) for key in keys]
         finally:
-            # Nobody waits for an answer any more: the client need not be asked.
+            # The call has ended: the client need not be asked.
             self.take({key: {} for key in keys if key in self.questions})
             for key in keys:
                 self.answers.pop(key, None)

@@ -8,7 +8,6 @@ import anyio
 from anyio.abc import ByteStream, TaskGroup, TaskStatus
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
-from mcp.server.transport_security import DEFAULT_MAX_REQUEST_BODY_SIZE
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
@@ -18,7 +17,7 @@ from duetty.edges.mcp.dialect import Caller, Dialect, Dispatching, chosen
 from duetty.edges.mcp.exchange import body_of, exchange, refuse_body
 from duetty.edges.mcp.lines import Lines
 from duetty.edges.mcp.live_dialect import LiveCore
-from duetty.edges.mcp.sdk import OPENING, DuettyServer, OwnedSessions
+from duetty.edges.mcp.sdk import MAX_MESSAGE_BYTES, OPENING, DuettyServer, OwnedSessions
 from duetty.ops import Live, Shares
 from duetty.wire.json_values import MAX_VALUES, has_few_values
 
@@ -50,7 +49,7 @@ class Served:
 
 
 class Transports:
-    """Serves every dialect that somebody asks for, from the first time on."""
+    """Serves each dialect, from the first request for it on."""
 
     def __init__(
         self,
@@ -113,7 +112,7 @@ class Transports:
         headers = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
         scope = {**scope, "headers": headers}
         if scope["method"] == "POST" and _may_have_many_values(headers):
-            body, receive = await body_of(receive, DEFAULT_MAX_REQUEST_BODY_SIZE)
+            body, receive = await body_of(receive, MAX_MESSAGE_BYTES)
             if not has_few_values(body):
                 await refuse_body(send, f"a message has at most {MAX_VALUES} values")
                 return

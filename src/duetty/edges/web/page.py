@@ -1,9 +1,9 @@
 """The page's files, read once and served from memory.
 
 Knows nothing of sessions: the page asks for everything it shows by the WebSocket, and the files carry no secret.
-So they are served to whoever may speak to this server at all, and the page itself shows how to sign in.
+So they are served to every client that may connect at all, and the page itself shows how to sign in.
 
-Whether that is needed is told before the page asks for anything else: a browser writes every refused request into its
+The page learns whether that is needed before it asks for anything else: a browser writes every refused request into its
 console, and a page that is signed out has done nothing wrong.
 """
 
@@ -48,7 +48,7 @@ In a checkout of the source, build it with</p>
 """
 
 SIGNED_IN = "signed-in"
-"""Below /ui/: `true` or `false`, for whoever asks with a token or a cookie. Never a refusal."""
+"""Below /ui/: `true` or `false`, for a request with a token or a cookie. Never a refusal."""
 
 UNKEPT = {"cache-control": "no-store"}
 """For what differs with who asks: a browser that goes back must not find what was true once."""
@@ -120,7 +120,7 @@ class PageApp:
         refuse: Callable[[DuettyError], Response],
         files: Mapping[str, File] | None = None,
     ) -> None:
-        """`check` raises for a request that may not come from where it says, `admit` for one that is nobody's.
+        """`check` raises for a request that may not come from where it says, `admit` for one without a credential.
 
         `refuse` words the answer to the first; the second is shown how to sign in.
         """

@@ -69,7 +69,7 @@ async def _act(params: TerminalParams, services: Services, actor: Actor) -> Term
 
 
 def cut_off_failure(request: object, message: str) -> Disconnected:
-    """What the caller of a request is told which nobody lived to answer; total."""
+    """The answer to a request whose server died; total."""
     given: dict[str, Any] = {}
     bridged = whole = None
     with suppress(DuettyError, ValidationError):

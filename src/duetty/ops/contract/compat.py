@@ -66,7 +66,7 @@ class Bridged:
     shape: Literal["canonical", "flat"]
     lifted: tuple[str, ...]
     problems: Mapping[str, str]
-    """What the older words say twice, or against themselves; told when the mode was judged."""
+    """Fields of the older shape that repeat or contradict others; reported after the mode is judged."""
 
 
 def is_whole(text: str) -> bool:
@@ -142,7 +142,7 @@ def bridge(given: Mapping[str, Any], *, takes_aliases: bool = True) -> Bridged:
 def _with_intent(parts: dict[str, Any], alias: str, problems: dict[str, str]) -> dict[str, Any]:
     execution, intent = parts.get("execution", {}), ALIASES[alias].intent
     if intent is None or not isinstance(execution, dict):
-        return parts  # of the wrong kind, which is told where parts are checked
+        return parts  # of the wrong kind: the check of parts reports it
     fields = cast("dict[str, Any]", execution)
     if fields.get("intent") not in (None, intent):
         problems["execution.intent"] = f"{alias} means {intent}"
@@ -151,7 +151,7 @@ def _with_intent(parts: dict[str, Any], alias: str, problems: dict[str, str]) ->
 
 
 def _shape(parts: Mapping[str, Any], *, is_alias: bool) -> Literal["canonical", "flat"]:
-    """Whoever uses an alias may use its call shape; others have to say that they do."""
+    """A request by an alias may use its call shape; others name it in `compat`."""
     compat = parts.get("compat")
     shape = cast("dict[str, Any]", compat).get("shape") if isinstance(compat, dict) else None
     if shape == "canonical" or not any(name in LIFTED for name in parts):
@@ -168,7 +168,7 @@ def _lift(
         part, field = LIFTED[name]
         inside = parts.get(part, {})
         if not isinstance(inside, dict):
-            continue  # of the wrong kind, which is told where parts are checked
+            continue  # of the wrong kind: the check of parts reports it
         if field in inside:
             problems[name] = f"says again what {part}.{field} says; leave one of them out"
             continue

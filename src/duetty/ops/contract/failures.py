@@ -67,7 +67,7 @@ class TerminalFailure(DuettyError):
         }
 
     def with_metadata(self, metadata: Metadata) -> "TerminalFailure":
-        """The same with what is known of the request."""
+        """The same with the fields of the request."""
         self.details = {
             **self.details,
             "trace_id": metadata.trace_id,
@@ -101,7 +101,7 @@ class InvalidMode(TerminalFailure, BadArguments):
 
 
 class Declined(TerminalFailure, Refused):
-    """Terminal contract: a person said no, or nobody answered in time."""
+    """Terminal contract: a person declined, or no person answered in time."""
 
     code = "PM_TERM_DECLINED"
     guidance = "do not try the same again; ask the person what they want instead"
@@ -128,7 +128,7 @@ class Disconnected(TerminalFailure, Unavailable):
 
 
 class GuiUnavailable(TerminalFailure, Conflict):
-    """Terminal contract: nobody can see a terminal now; nothing ran."""
+    """Terminal contract: no person can see a terminal now; nothing ran."""
 
     code = "PM_TERM_GUI_UNAVAILABLE"
     retriable = True
@@ -171,7 +171,7 @@ class Partial(NamedTuple):
 
 
 USE_LISTED: Mapping[str, str] = {"target.session": "use one that list gives"}
-"""What is said of a target that cannot be used, for whatever reason."""
+"""The hint for a target that cannot be used, for any reason."""
 
 FAILURES: tuple[type[TerminalFailure], ...] = (
     InvalidAction,
@@ -315,11 +315,11 @@ def _blocked(error: DuettyError) -> Blocked:
     classes = error.details.get("classes", ())
     hint = error.hint
     if error.details.get("nobody_to_ask"):
-        # As it is, it is not to be tried again by itself, whoever may look by then.
+        # The caller must not repeat it as it is, even if a person is present by then.
         hint = f"{Blocked.guidance}; or have a person who has the page open be asked about it"
         if reason == "not_allowlisted":
             hint = (
-                "headless runs only what is known to only read, and this is not (nobody calls it destructive): "
+                "headless runs only what is known to only read, and this is not, although no destructive class was found: "
                 "run it with invocation.mode = interactive, where a person sees it"
             )
     return Blocked(error.message, hint=hint, reason=reason, rule=rule, classes=classes)

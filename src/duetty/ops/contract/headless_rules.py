@@ -1,8 +1,8 @@
-"""The headless gate: which requests may run where nobody sees them, before policy judges the line.
+"""The headless gate: which requests may run without a viewer, before policy judges the line.
 
 Pure and total, so that it can be tested apart. Policy proves a command line in a
 plain environment with nothing piped in; what would make that proof worthless is
-refused here, whoever could be asked, because a person would be shown the line only.
+refused here, even where a person could be asked, because a person would be shown the line only.
 """
 
 from collections.abc import Iterable

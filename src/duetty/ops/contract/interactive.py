@@ -87,7 +87,7 @@ async def execute(doing: Doing) -> Outcome:
 
 
 async def _check_directory(doing: Doing) -> None:
-    """Of a command that begins where its terminal is: the same request is told the same, whichever is free.
+    """Of a command that begins where its terminal is: the same request gets the same answer, whichever is free.
 
     Raises:
         BadWorkingDirectory: as opening a terminal there would.
@@ -122,7 +122,7 @@ def _free_session(doing: Doing) -> Session | None:
         if DIALECT in each.profile.tags
         and each.profile.owner == doing.actor.identity
         and (doing.actor.confined is None or each.profile.sandbox != "none")
-        and each.has_marks
+        and each.prompt.has_marks
         and each.state().word == "prompt"
         and not each.run_lock.locked()
         and each.profile.id not in doing.services.taken
@@ -153,7 +153,7 @@ async def _take_away(doing: Doing, session: Session) -> None:
     with anyio.move_on_after(REMOVE_S, shield=True):
         with anyio.move_on_after(STARTED_S):
             # Ended in the middle of a person's own files, it could leave a lock of theirs behind.
-            while session.phase is Phase.SILENT and not session.is_exited:
+            while session.prompt.phase is Phase.SILENT and not session.is_exited:
                 await session.pulse.wait()
         try:
             await doing.call("session.remove", {"session": session.name, "grace_ms": 200})
@@ -284,7 +284,7 @@ def _exit_code(info: Any, last: Any | None) -> int | None:
 
 
 async def _wait_rest(doing: Doing, session: Session) -> None:
-    """Until what runs has ended or waits for somebody; no longer than the caller said."""
+    """Wait until the command has ended or waits for input; at most the caller's timeout."""
     wait = {"state": list(_AT_REST), "max_wait_ms": doing.request.timeout_ms}
     try:
         await doing.call("session.wait", {"session": session.name, **wait})

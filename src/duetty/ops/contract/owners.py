@@ -32,7 +32,7 @@ def session_of(services: Services, actor: Actor, identity: str) -> Session:
     """By name or id, among the caller's own.
 
     Raises:
-        TargetNotFound: if none of them is meant; whether another's is, is not said.
+        TargetNotFound: if none of them is meant, also where another owner's is.
     """
     for session in sessions_of(services, actor):
         if identity in (session.name, session.profile.id):

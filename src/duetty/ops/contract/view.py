@@ -29,7 +29,7 @@ async def obtain_view(doing: Doing, session: Session | None) -> None:
     """Return when a person sees the session, or would see a new one.
 
     Raises:
-        GuiUnavailable: if nobody does and no page can be had. Nothing runs unseen instead.
+        GuiUnavailable: if no viewer is there and no page can be opened. Nothing runs unseen instead.
     """
     request, services = doing.request, doing.services
     if is_seen(services, session):

@@ -21,19 +21,24 @@ from duetty.errors import DuettyError, PolicyDenied, SessionBusy, SessionExited,
 from duetty.ops.guardrail.decision_record import (
     Decided,
     as_deny,
-    decision_record,
     denied,
     edited_of,
-    judged_record,
     question_of,
 )
 from duetty.ops.guardrail.judge import Judging, Typing
 from duetty.ops.guardrail.question_context import SessionQuestions
-from duetty.ops.guardrail.recorded_arguments import is_secret_input, recorded_arguments
+from duetty.ops.guardrail.recorded_arguments import is_secret_input
+from duetty.ops.guardrail.trail_fields import (
+    CallFacts,
+    OutcomeFacts,
+    call_fields,
+    outcome_fields,
+    refused_fields,
+)
 from duetty.ops.judgements import CallsTool, RunsLine, Types
 from duetty.ops.resolved_call import AnyCall, JudgedOperation
 from duetty.policy import Allow, Ask, Deny, Profile, RuleSet, decide
-from duetty.session import Registry, Session, ends_line
+from duetty.session import Registry, Session, ends_line, wait_rest
 
 PROMPT_S = 10.0
 """How long a shell may take to read its files, or to draw a prompt; an agent that types earlier waits."""
@@ -130,7 +135,8 @@ class Deciding:
         call_id = secrets.token_hex(6)
         if call.operation.effect in RECORDED:
             self._trail.check()
-        self._record_call(call_id, call, decided, secret=secret, can_ask=can_ask)
+        facts = CallFacts(id=call_id, call=call, decided=decided, secret=secret, can_ask=can_ask)
+        self._trail.record("call", **call_fields(facts))
         began_s = self._clock.monotonic_s()
         outcome = "cancelled"
         try:
@@ -141,7 +147,7 @@ class Deciding:
                     raise denied(decided.decision, decided.judged)
                 case Ask():
                     await self._check(call, decided, check)
-                    decided = replace(decided, said=getattr(call.params, "why", None))
+                    decided = replace(decided, purpose=getattr(call.params, "why", None))
                     await self._ask_about(passage, decided, host, call_id, can_ask=can_ask)
                     passage.decided_by = "person"
                 case _:
@@ -157,7 +163,15 @@ class Deciding:
             outcome = "internal_error"
             raise
         finally:
-            self._record_outcome(call_id, passage, outcome, began_s)
+            ended = OutcomeFacts(
+                id=call_id,
+                call=passage.call,
+                outcome=outcome,
+                duration_ms=round((self._clock.monotonic_s() - began_s) * 1000, 3),
+                exit_code=passage.exit_code,
+                granted=passage.granted,
+            )
+            self._trail.record("outcome", **outcome_fields(ended))
 
     async def _typing(self, call: AnyCall) -> tuple[Typing | None, bool]:
         """What a call types, and whether that is not shown."""
@@ -181,7 +195,7 @@ class Deciding:
         """An agent's line at a prompt is typed as a run's is: in its turn, and as it was judged.
 
         Raises:
-            SessionBusy: if a run keeps the prompt, or somebody typed meanwhile.
+            SessionBusy: if a run keeps the prompt, or another actor typed meanwhile.
         """
         session = call.session
         if (
@@ -203,7 +217,7 @@ class Deciding:
             )
         try:
             await _next_prompt(session, call.actor)
-            so_far = session.line_so_far(call.actor) if session.is_at_prompt else ""
+            so_far = session.prompt.line_so_far(call.actor) if session.prompt.is_open else ""
             if typing.so_far is not None and so_far != typing.so_far:
                 raise SessionBusy(
                     f"the prompt of {session.name!r} has changed while the line was decided on",
@@ -224,7 +238,7 @@ class Deciding:
     async def _check(
         self, call: AnyCall, decided: Decided, check: Callable[[], Awaitable[None]]
     ) -> None:
-        """Nobody is asked about a call that would fail anyway."""
+        """Fails a call before the question that its arguments would fail after."""
         how = call.operation.judged
         if (
             isinstance(how, CallsTool)
@@ -287,59 +301,12 @@ class Deciding:
     def refused(self, call: Call, operation: JudgedOperation, error: DuettyError) -> None:
         """Record a call that got no further than its credential, its arguments or its own gate."""
         if self._is_recorded(operation):
-            why = {name: error.details[name] for name in _REFUSAL if name in error.details}
-            self._trail.record(
-                "call", call=secrets.token_hex(6), **_caller(call), outcome=error.code, **why
-            )
+            self._trail.record("call", **refused_fields(secrets.token_hex(6), call, error))
 
     def _is_recorded(self, operation: JudgedOperation) -> bool:
         if self._settings.audit_reads:
             return True
         return operation.effect in RECORDED and operation.name != TYPING
-
-    def _record_call(
-        self,
-        call_id: str,
-        call: AnyCall,
-        decided: Decided,
-        *,
-        secret: bool,
-        can_ask: bool,
-    ) -> None:
-        session, how = call.session, call.operation.judged
-        arguments = recorded_arguments(call, secret=secret)
-        if decided.judged.command_line is not None and isinstance(how, RunsLine):
-            arguments.pop(how.line, None)  # it stands in `judged`
-        fields: dict[str, object] = {
-            "call": call_id,
-            **_caller(call.call),
-            "session": None if session is None else session.name,
-            "session_id": None if session is None else session.profile.id,
-            "sandbox": None if session is None else session.profile.sandbox,
-            "arguments": arguments,
-            "decision": decision_record(decided, can_ask=can_ask),
-        }
-        if decided.judged.command_line is not None or decided.judged.tool is not None:
-            fields["judged"] = judged_record(decided)
-        self._trail.record("call", **fields)
-
-    def _record_outcome(self, call_id: str, passage: Passage, outcome: str, began_s: float) -> None:
-        call, session = passage.call, passage.call.session
-        ended: dict[str, object] = {
-            "call": call_id,
-            "actor": {"kind": call.actor.kind, "name": call.actor.name},
-            "operation": call.operation.name,
-            "session": None if session is None else session.name,
-            "outcome": outcome,
-            "duration_ms": round((self._clock.monotonic_s() - began_s) * 1000, 3),
-        }
-        if passage.exit_code is not None:
-            ended["exit_code"] = passage.exit_code
-        if passage.granted is not None:
-            ended["approval"] = passage.granted.approval
-            if passage.granted.command_line is not None:
-                ended["edited"] = passage.granted.command_line
-        self._trail.record("outcome", **ended)
 
     # --- asking ---------------------------------------------------------------------
 
@@ -423,13 +390,15 @@ async def _next_prompt(session: Session, actor: Actor) -> None:
         return
     with anyio.move_on_after(PROMPT_S):
         while True:
-            while session.phase in _DRAWING and not session.is_exited:
+            while session.prompt.phase in _DRAWING and not session.is_exited:
                 await session.pulse.wait()
-            if session.phase is Phase.ENTERED and not session.line.is_settled:
+            if session.prompt.phase is Phase.ENTERED and not session.prompt.line.is_settled:
                 await session.pulse.nap(LOOK_S)  # it says at once what it makes of its line
                 continue
-            is_known = not session.line.is_touched or session.typed.by(actor) is not None
-            if is_known or not session.is_at_prompt or await session.wait_rest():
+            is_known = (
+                not session.prompt.line.is_touched or session.prompt.typed.by(actor) is not None
+            )
+            if is_known or not session.prompt.is_open or await wait_rest(session):
                 return
 
 
@@ -440,20 +409,6 @@ def _canonical(call: AnyCall, decided: Decided) -> AnyCall:
         return call
     canonical, by_name = decision.canonical, decision.reason == "proven"
     return call.with_params(call.params.as_proven(canonical.text, canonical.argv, by_name=by_name))
-
-
-_REFUSAL = ("trace_id", "rule", "reason")
-"""What joins a record with the error that the caller got."""
-
-
-def _caller(call: Call) -> dict[str, object]:
-    return {
-        "actor": {"kind": call.actor.kind, "name": call.actor.name, "token": call.actor.token},
-        "operation": call.operation,
-        "dialect": call.dialect,
-        **({"conversation": call.actor.conversation} if call.actor.conversation else {}),
-        **({"client": call.actor.client} if call.actor.client is not None else {}),
-    }
 
 
 __all__ = ["Deciding", "Passage", "denied"]

@@ -44,7 +44,7 @@ class Decided:
     arguments: str = ""
     """Of a tool, as the person who is asked reads them."""
 
-    said: str | None = None
+    purpose: str | None = None
     """What for, in the caller's own words."""
 
     @property
@@ -76,7 +76,7 @@ class Decided:
         return replace(self, decision=decision, besides=besides)
 
     def too_long(self, text: str, most: int) -> "Decided":
-        """Denied, because nobody could read all of the question."""
+        """Denied, because no person could read all of the question."""
         assert isinstance(self.decision, Ask)
         why = f"it has {len(text)} characters, and a person is asked about {most} at most: {excerpt(text)}"
         instead = "give what is long as `stdin` or in a file, and run a shorter line"
@@ -108,7 +108,7 @@ def excerpt(text: str) -> str:
 
 
 def denied(decision: Deny, judged: Judged, *, unattended: bool = False) -> PolicyDenied:
-    where = " and nobody can be asked" if unattended else ""
+    where = ", and no person is there to ask" if unattended else ""
     return PolicyDenied(
         f"not run: {decision.detail}{where}",
         hint=_ways_on(decision, judged, unattended=unattended),
@@ -134,7 +134,9 @@ def _ways_on(decision: Deny, judged: Judged, *, unattended: bool) -> str | None:
         if judged.workspace and not _IN_WORKSPACE.isdisjoint(decision.classes):
             ways.append(f"paths inside the workspace {judged.workspace} need no answer")
         if decision.reason == "destructive" and not judged.sandbox:
-            ways.append('a session opened with sandbox "any" runs it confined')
+            ways.append(
+                'allowed: the same line in a session opened with sandbox "any", which confines it'
+            )
         ways.append(
             "a person can answer on Duetty's page (`duetty token link`) or in `duetty attach`:"
             " ask them to open one, then call again"
@@ -155,7 +157,7 @@ def as_deny(ask: Ask) -> Deny:
 def _classes(ask: Ask, every: Analysis | None) -> tuple[str, ...]:
     if every is None or not every.scan.findings:
         return ask.classes
-    # A decision needs one class to ask; whoever answers sees each of them.
+    # A decision needs one class to ask; the person who answers sees each of them.
     return tuple(dict.fromkeys((*ask.classes, *every.scan.classes)))
 
 
@@ -205,7 +207,7 @@ def question_of(decided: Decided, session: Session | None) -> Question:
         rule=ask.rule,
         classes=classes,
         suggestion=ask.instead or None,
-        said=decided.said,
+        purpose=decided.purpose,
         context=None if line is None else json.dumps(judged.to_json()),
         project=judged.workspace,
         policy=f"{decided.digest}{decided.besides}",

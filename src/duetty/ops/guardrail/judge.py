@@ -1,7 +1,7 @@
 """A call in, a decision out: the rules in force, and what comes besides the words.
 
 Policy is pure; this knows the session, the directory and the project that a call is
-about, and remembers. Nobody is asked here and nothing is recorded.
+about, and remembers. It asks no person and records nothing.
 """
 
 import re
@@ -19,7 +19,7 @@ from duetty.clock import Clock
 from duetty.config import Settings
 from duetty.errors import DuettyError
 from duetty.ops.guardrail.decision_record import MAX_DETAIL, STRICTNESS, Decided
-from duetty.ops.guardrail.protected_files import OwnThings
+from duetty.ops.guardrail.server_files import OwnThings
 from duetty.ops.guardrail.surroundings import (
     fed_text,
     known_shell,
@@ -83,13 +83,13 @@ class Typing:
 
 
 class ToolFacts(Protocol):
-    """What is known of upstreams' tools."""
+    """Facts about upstreams' tools."""
 
     def named(self, upstream: str, tool: str) -> str: ...
     def risk_of(self, upstream: str, tool: str) -> str: ...
     def trust_of(self, upstream: str) -> str: ...
     def check(self, upstream: str, tool: str) -> None:
-        """Raise what a call would fail with anyway: nobody is asked about such a call."""
+        """Raise the error that the call would fail with, before a person is asked about it."""
 
 
 class Judging:
@@ -237,9 +237,9 @@ class Judging:
     # --- a line that is run ---------------------------------------------------------
 
     def _of_line(self, judged: Judged, params: Any, session: Session | None) -> Decided:
-        if session is not None and session.is_busy:
+        if session is not None and session.prompt.is_busy:
             decided = self._into_program(judged)
-        elif session is not None and session.is_continuing and judged.actor.kind != "person":
+        elif session is not None and session.prompt.is_continuing and judged.actor.kind != "person":
             decided = self._rest_of_line(judged, session)
         else:
             decided = self.decide(judged)
@@ -257,9 +257,9 @@ class Judging:
 
     def _rest_of_line(self, judged: Judged, session: Session) -> Decided:
         """The shell asks for the rest of a line: judged is the whole."""
-        if (so_far := session.line_so_far(judged.actor)) is None:
+        if (so_far := session.prompt.line_so_far(judged.actor)) is None:
             decided = self.decide(judged)
-            why = "it goes on with a line that somebody else began"
+            why = "it goes on with a line that another actor began"
             return decided if decided.profile is Profile.OPEN else decided.unproven(why)
         return self.decide(replace(judged, command_line=f"{so_far}{judged.command_line}"))
 
@@ -364,9 +364,9 @@ class Judging:
 
     def typing(self, call: AnyCall, session: Session) -> Typing:
         data = _typed_bytes(call.operation.judged, call.params, session)
-        if call.actor.kind == "person" or not session.is_at_prompt:
-            return Typing(data, at_prompt=session.is_at_prompt)
-        return Typing(data, at_prompt=True, so_far=session.line_so_far(call.actor))
+        if call.actor.kind == "person" or not session.prompt.is_open:
+            return Typing(data, at_prompt=session.prompt.is_open)
+        return Typing(data, at_prompt=True, so_far=session.prompt.line_so_far(call.actor))
 
     def of_keys(self, actor: Actor, session: Session) -> Decision:
         """Keys of a viewer that end no line."""
@@ -393,7 +393,7 @@ class Judging:
             return plain
         if typing.at_prompt:
             return self._at_prompt(judged, typing, session) if typing.ends_line else plain
-        if secret and session.echo_and_canonical()[1]:
+        if secret and session.pty.echo_and_canonical()[1]:
             return plain  # a password prompt: data, and nowhere kept
         if not (text := _program_lines(typing.data, session)):
             return plain
@@ -426,8 +426,8 @@ class Judging:
         return decided
 
     def _unknown_line(self, judged: Judged, session: Session, why: str = "") -> Decided:
-        """Recalled, completed, edited with keys, or begun by somebody else."""
-        shown = session.shown_line()
+        """Recalled, completed, edited with keys, or begun by another actor."""
+        shown = session.prompt.shown_line()
         why = why or "not all of it was typed here as plain text, from an empty prompt"
         if shown:
             why += f"; the prompt shows: {visible(shown[:MAX_DETAIL])}"
@@ -447,7 +447,7 @@ def _program_lines(data: bytes, session: Session) -> str:
 
     In a full-screen program only what an editor hands to a shell: the rest is text that is edited.
     """
-    *ended, _ = edited_text(session.typed.begun.encode() + data).split("\n")
+    *ended, _ = edited_text(session.prompt.typed.begun.encode() + data).split("\n")
     if session.alternate_active:
         ended = [found[1] for each in ended if (found := _SHELL_ESCAPE.search(each))]
     return "\n".join(ended).strip("\n")
@@ -498,7 +498,7 @@ def _command_line(how: Judgement, params: Any) -> str | None:
 
 
 def _cwd(params: Any, session: Session | None, home: str) -> str:
-    """Where it will run, however that was said: rules go by directories."""
+    """The directory that it will run in, from any of the arguments that set it: rules go by directories."""
     if session is not None:
         return session.cwd
     if not hasattr(params, "cwd"):
@@ -512,7 +512,7 @@ def _digest_of(text: str) -> str:
 
 
 def _without_shipped(rules: RuleSet) -> RuleSet:
-    """The open profile asks nobody that the person did not tell it to ask, nor about what it cannot
+    """The open profile asks only where a rule of the person's says so, and never about what it cannot
     read. What shipped rules deny is denied there too, where it can be read.
     """
     return RuleSet(

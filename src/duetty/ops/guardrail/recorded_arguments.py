@@ -31,8 +31,8 @@ def is_secret_input(session: Session, *, raw: bool) -> bool:
     A run's line is typed when the shell is ready for it, so only a program that runs counts there:
     a password prompt, or `read -s` of fish, which draws for itself.
     """
-    echo, canonical = session.echo_and_canonical()
-    is_other = raw or canonical or session.phase is Phase.RUNNING
+    echo, canonical = session.pty.echo_and_canonical()
+    is_other = raw or canonical or session.prompt.phase is Phase.RUNNING
     return not echo and is_other and session.state().word != "prompt"
 
 

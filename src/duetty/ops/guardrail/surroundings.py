@@ -42,7 +42,7 @@ READING_SHELLS = frozenset(
 """Those that read a line as it is judged."""
 
 SHELL_PLACES = ("/bin", "/usr/bin")
-"""Where they are the system's own. Elsewhere a program of such a name may be anybody's."""
+"""Where they are the system's own. Elsewhere a program of such a name may be any user's."""
 
 
 def other_shell(params: Params, own: str) -> str | None:

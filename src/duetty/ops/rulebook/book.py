@@ -1,6 +1,6 @@
 """The rules in force and the files that they came from: listed, judged anew, saved.
 
-One decision uses one set: whoever decides takes `rules` once.
+One decision uses one set: a decision takes `rules` once.
 """
 
 import os
@@ -14,7 +14,14 @@ import anyio
 
 from duetty.errors import BadSetting, RulesChanged, StateUnwritable
 from duetty.ops.rulebook.in_force import SHIPPED_RULES, load_permissions, load_person_rules
-from duetty.ops.rulebook.text import Examples, Judgement, judge_text, parts_of, replaced, text_hash
+from duetty.ops.rulebook.rules_text import (
+    Examples,
+    Judgement,
+    judge_text,
+    parts_of,
+    replaced,
+    text_hash,
+)
 from duetty.policy import Names, RuleSet
 
 MAX_BYTES = 1 << 20
@@ -101,7 +108,7 @@ class Rulebook:
         try:
             found = load_person_rules(self.file, self.names)
         except (BadSetting, OSError, ValueError):
-            return rules  # somebody changed the file again
+            return rules  # the file was changed again
         return found if found.digest == rules.digest else rules
 
     def _replace(self, text: str, base: str) -> None:
@@ -110,7 +117,7 @@ class Rulebook:
             raise BadSetting(written.problem, hint="change the rules in the file itself")
         if written.hash != base:
             raise RulesChanged(
-                "the rules were changed by somebody else meanwhile",
+                "another writer changed the rules meanwhile",
                 hint="read the text again and put your change into that",
                 details={"hash": written.hash},
             )

@@ -18,7 +18,8 @@ from typing import cast
 
 from duetty.clock import Clock
 from duetty.errors import BadSetting, PolicyDenied
-from duetty.ops.rulebook.text import Examples, examples_of
+from duetty.ops.rulebook.rules_text import Examples, examples_of
+from duetty.platform.own_process import name_of_descriptor
 from duetty.policy import Judged, Names, Profile, RuleSet, load_rules, rule_lines
 from duetty.policy.directories import entered
 from duetty.policy.shipped import SHIPPED, SHIPPED_RULES
@@ -196,7 +197,7 @@ class ProjectRules:
         """Nearest first; where links lead, and as the directory is called.
 
         Raises:
-            BadSetting: if the directory is too deep to be sure, or nobody may know where it is.
+            BadSetting: if the directory is too deep to be sure, or its path cannot be read.
         """
         places: dict[Path, None] = {}
         if (real := _led_to(cwd)) is None:
@@ -229,7 +230,7 @@ class ProjectRules:
         except BadSetting as error:
             if not is_linked:
                 raise
-            # It may be any file of this person's, and whoever made the link cannot read it.
+            # It may be any file of this person's, and the maker of the link must not learn its text.
             raise BadSetting(
                 f"{path}: it is a link, and what it leads to is no project's settings",
                 hint="put a file there",
@@ -300,21 +301,13 @@ def _bytes_of(path: Path) -> tuple[bytes, bool]:
     """
     if not stat.S_ISREG(path.stat().st_mode):
         raise OSError("it is no file")
-    # Somebody may have put something else there since.
+    # Another file may have been put there since.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError("it is no file")
-        is_linked = Path(_name_of(descriptor)).parts[-2:] != path.parts[-2:]
+        is_linked = Path(name_of_descriptor(descriptor)).parts[-2:] != path.parts[-2:]
         return file.read(MAX_PROJECT_BYTES + 1), is_linked
-
-
-def _name_of(descriptor: int) -> str:
-    """What the file that was opened is really called; nothing if that cannot be told."""
-    try:
-        return os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115 - a name, not a place
-    except OSError:
-        return ""
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:

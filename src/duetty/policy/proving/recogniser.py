@@ -135,7 +135,7 @@ class Line(NamedTuple):
 
 
 class Unproven:
-    """That a line is outside the language; why and where is worked out when somebody wants to know."""
+    """That a line is outside the language; the reason and the place are worked out on demand."""
 
     __slots__ = ("_found", "_text")
 
@@ -294,7 +294,7 @@ class _Reading:
         return self._end()
 
     def _between(self, token: "re.Match[str]", kind: int | None, glued: bool) -> str | None:
-        """What is no word: joins, line ends, redirections, and what is not literal."""
+        """Parts that are no words: joins, line ends, redirections, and anything not literal."""
         if self.conditional:
             return f"{token[0]!r} within [["
         if kind == _JOIN:

@@ -29,7 +29,7 @@ delete_outside: deletes files outside the workspace, or files whose names are on
 whole_system_delete †: deletes the root, a home or a system directory
     instead: name the one directory that is meant; no task needs this
     e.g.  rm -rf /   rm -rf ~   rm -rf $HOME   rm -rf /etc   rm -fr -- /*   find / -exec rm -rf {} +
-workspace_delete: deletes or moves away the workspace itself, all that is in it, or its .git
+workspace_delete: deletes or moves away the workspace, a directory above it, all that is in it, or its .git
     instead: name the directories or files in it that are meant
     e.g.  rm -rf .   rm -rf ./*   rm -rf ..   rm -rf .git   find . -delete   mv .git /tmp/x
 device_write †: writes to a disk as such, or makes or removes file systems
@@ -98,7 +98,7 @@ defences_down: switches off a firewall, a protection or the network, or changes 
     fail2ban-client unban
     e.g.  iptables -F   iptables-restore < /dev/null   ufw disable   setenforce 0   systemctl disable --now firewalld   ip link set eth0 down   sysctl -w kernel.panic=1
 git_discard: throws away work that is not committed, or commits that nothing names any more
-    instead: `git stash push -u` or a branch (`git branch keep`) first, then it can be had back
+    instead: `git stash push -u` leaves a clean tree and keeps the work, `git stash push FILE` for one file; rename a branch (`git branch -m NAME old/NAME`); `rm` untracked files by name
     git reset  --hard --merge --keep ; git clean  -f --force -x -X !-n !--dry-run ; git checkout  -f --force -- . :/ ./* !-b !-B !--orphan !-t !--track
     git checkout * *  !-b !-B !--orphan !-t !--track !--detach !--conflict ; git restore  !--staged !-S ; git restore  -W --worktree ; git switch  -f --force --discard-changes -C --force-create
     git branch  -D -M -C -f --force ; git rebase  --skip ; git cherry-pick  --skip ; git am  --skip ; git revert  --skip ; git stash drop ; git stash clear ; git reflog expire ; git reflog delete
@@ -243,7 +243,7 @@ class DestructiveClass:
     name: str
     reason: str
     instead: str
-    """What to suggest to whoever wanted it."""
+    """What the caller can do instead."""
     commands: tuple[str, ...] = ()
     grave: bool = False
     """Whether no rule may allow it: a person answers, each time."""

@@ -92,11 +92,19 @@ class Pattern(NamedTuple):
 
     def matches(self, words: Sequence[str], operands: Sequence[str]) -> bool:
         """Whether the words, the program left out, are such a use; `operands` are those that are no options."""
+        return self._is_about(words, operands) and not self._is_excused(words)
+
+    def excuses(self, words: Sequence[str], operands: Sequence[str]) -> bool:
+        """Whether they would be such a use but for one word, as `-s` in `apt-get -s remove`."""
+        return self._is_about(words, operands) and self._is_excused(words)
+
+    def _is_about(self, words: Sequence[str], operands: Sequence[str]) -> bool:
         if self.subcommands and not self._subcommanded(operands):
             return False
-        if self.any_of is not None and not self.any_of.found_in(words):
-            return False
-        return self.none_of is None or not self.none_of.found_in(words)
+        return self.any_of is None or self.any_of.found_in(words)
+
+    def _is_excused(self, words: Sequence[str]) -> bool:
+        return self.none_of is not None and self.none_of.found_in(words)
 
     def _subcommanded(self, operands: Sequence[str]) -> bool:
         first, *others = self.subcommands
@@ -162,9 +170,23 @@ def globbed(program: str) -> tuple[Pattern, ...]:
 
 def matching(program: str, words: Sequence[str]) -> list[Pattern]:
     """Every pattern of the catalogue that this command matches."""
+    operands = _operands(words)
+    return [each for each in _possible(program, operands) if each.matches(words, operands)]
+
+
+def is_excused(program: str, words: Sequence[str]) -> bool:
+    """Whether the catalogue knows this use and leaves it alone."""
+    operands = _operands(words)
+    return any(each.excuses(words, operands) for each in _possible(program, operands))
+
+
+def _operands(words: Sequence[str]) -> list[str]:
+    return [word for word in words if word[:1] not in ("-", "")]
+
+
+def _possible(program: str, operands: Sequence[str]) -> Sequence[Pattern]:
     by_subcommand, possible = _patterns_of(program)
-    operands = [word for word in words if word[:1] not in ("-", "")]
     for operand in dict.fromkeys(operands[:SUBCOMMAND_WITHIN]):
         if operand in by_subcommand:
             possible = possible + by_subcommand[operand]
-    return [each for each in (*possible, *globbed(program)) if each.matches(words, operands)]
+    return (*possible, *globbed(program))

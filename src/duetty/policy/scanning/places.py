@@ -26,7 +26,7 @@ _TEMPORARY = re.compile(
 _NO_WORKSPACE = re.compile(
     r"/|/(?:bin|boot|dev|etc|home|lib\w*|opt|proc|root|run|sbin|srv|sys|tmp|usr|var|Users|System|Library)|/(?:etc|boot|dev|proc|sys|usr/s?bin)(?:/.*)?|/(?:home|Users)/[^/]+"
 )
-"""Directories that are nobody's work: a call that begins there has no workspace."""
+"""Directories that hold no project: a call that begins there has no workspace."""
 
 TEMPORARY = "/tmp"  # noqa: S108 - a name to compare, no file is made there
 

@@ -403,7 +403,7 @@ for _line in """
 
 
 def _writes(scanner: Scanner, use: Use) -> None:
-    """Programs that are told by an option where to write, or by their last word, or each."""
+    """Programs that take the file they write from an option, from their last word, or from each word."""
     options, mode = _WRITES[use.name]
     paths = use.values(*options)
     if mode == "all" and not use.has("cklt", "--stdout", "--keep", "--list", "--test"):
@@ -481,7 +481,7 @@ _OF_MANY = frozenset(
     "bash sh zsh fish dash tcsh ksh init systemd sshd ssh-agent dbus-daemon login getty agetty tmux screen Xorg Xwayland gnome-shell NetworkManager cron crond rsyslogd"
     " dockerd containerd launchd WindowServer kubelet udevd node nodejs python python2 python3 java ruby perl php deno bun".split()
 )
-"""Names under which the machine itself runs, or whatever somebody has started."""
+"""Names of the machine's own processes, or of anything a person started."""
 
 _OF_USER = re.compile("-[a-z]*[uU]|--e?uid.*|--user.*")
 
@@ -550,7 +550,7 @@ _TUNNEL = re.compile(r"-[46AaCfGgKkMNnqsTtVvXxYy]*R.*|-o(?:[Rr]emote[Ff]orward|[
 
 
 def _ssh(scanner: Scanner, use: Use) -> None:
-    """With -R, whoever reaches the other machine reaches this one."""
+    """With -R, clients of the other machine reach this one."""
     for before, text in pairwise(["", *_own_options(use)]):
         if _TUNNEL.fullmatch(text) or (before == "-o" and _TUNNEL.fullmatch(f"-o{text}")):
             scanner.find("remote_shell", use.what)
@@ -611,7 +611,7 @@ _FTP_DELETES = re.compile(
 
 
 def _netcat(scanner: Scanner, use: Use) -> None:
-    """A shell on the other end, and what a server is told in its own words."""
+    """A shell on the other end, and commands in a server's own language."""
     if any(each.words and program_name(each.words[0]) in SHELLS for each in use.simple.producers):
         scanner.find("remote_shell", use.what)
     for text in fed_texts(use.simple):

@@ -1,7 +1,7 @@
 """Any text as a POSIX shell would read it: its simple commands, wherever they stand.
 
 Total, and linear in the text. What is data stays data: the body of a here-document is kept
-for whoever reads it, and of an unquoted one only the substitutions are commands. Nothing is
+for the program that reads it, and of an unquoted one only the substitutions are commands. Nothing is
 traced but variables that the same line sets to a literal.
 """
 

@@ -1,7 +1,7 @@
 """Programs that run something else: wrappers, shells, interpreters, clients of databases.
 
 What they run is read where it is written on the line. A shell that is given something else
-(`curl … | sh`, `eval "$x"`) is a doubt, and is said; an interpreter is not.
+(`curl … | sh`, `eval "$x"`) is reported as a doubt; an interpreter is not.
 """
 
 import re

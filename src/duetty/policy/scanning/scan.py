@@ -35,7 +35,7 @@ from duetty.policy.scanning.interpreters import (
     sql_is_destructive,
     started_lines,
 )
-from duetty.policy.scanning.patterns import BY_PROGRAM, globbed, matching
+from duetty.policy.scanning.patterns import BY_PROGRAM, globbed, is_excused, matching
 from duetty.policy.scanning.places import IMPORTANT, OWN, Place, place_of, written_class
 from duetty.policy.scanning.programs import NETWORK, SENDERS, SPECIAL, Use, fed_texts, sends_secrets
 from duetty.policy.scanning.reader import read
@@ -115,7 +115,7 @@ _ENDLESS = re.compile(
 
 
 class _Program(NamedTuple):
-    """What is known of a program by the word that calls it."""
+    """A program's facts, by the word that calls it."""
 
     name: str
     is_odd: bool
@@ -337,7 +337,8 @@ class _Scanner:
             self._swept(use)
         if known.takes_verbs:
             operands = [text for text in words[1:] if text[:1] not in ("-", "")]
-            if tells_to_delete(words[1:], operands, catalogued=name in BY_PROGRAM):
+            deletes = tells_to_delete(words[1:], operands, catalogued=name in BY_PROGRAM)
+            if deletes and not is_excused(name, words[1:]):
                 self.find("other_delete", use.what)
 
     def _named_oddly(self, called: str) -> None:
@@ -373,7 +374,7 @@ class _Scanner:
                 self._assigned(name, value, use)
 
     def _swept(self, use: Use) -> None:
-        """Words of a program nobody knows that are commands: `--exec='rm -rf /'`."""
+        """Words of an unknown program that are commands: `--exec='rm -rf /'`."""
         elsewhere = use.name in ELSEWHERE or use.place.is_elsewhere
         for before, word in pairwise(use.words):
             if word[:5] == "/dev/" and _OUTPUT.fullmatch(before):

@@ -1,4 +1,4 @@
-"""Words by which most programs are told to delete: for those that the catalogue does not know."""
+"""Words that mean *delete* to most programs: for programs that the catalogue does not know."""
 
 import re
 from collections.abc import Sequence

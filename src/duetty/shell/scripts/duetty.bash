@@ -160,7 +160,7 @@ _duetty_arrange() {
     for key in "${!PROMPT_COMMAND[@]}"; do
         element=${PROMPT_COMMAND[key]}
         if [[ $element == _duetty_last ]]; then
-            # Said by a line instead, it meant all of them.
+            # In a line that the user typed, it would mean all of them.
             element=
             ((_duetty_fresh && !replaced)) && element=${_duetty_kept[1]}
         elif ((replaced && key)); then

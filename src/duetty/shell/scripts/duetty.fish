@@ -66,7 +66,7 @@ if status is-interactive; and test -n "$_duetty_nonce"
     end
     builtin bind --mode paste \cc >/dev/null 2>&1; or builtin bind --mode paste \cc _duetty_cancel_paste
 
-    # The end of a command is told before the user's own functions print anything: define those anew.
+    # The end of a command is announced before the user's own functions print anything: define those anew.
     for line in (functions --handlers-type generic)
         set -l name (string match --regex --groups-only '^fish_postexec (.*)$' -- $line); or continue
         test "$name" = _duetty_postexec; and continue

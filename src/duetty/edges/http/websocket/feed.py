@@ -1,6 +1,6 @@
 """Events of one session for one JSON subscriber: what it asked for, no more often than it asked.
 
-Lines are found by comparing what the subscriber was told with what there is, so a
+Lines are found by comparing the lines that the subscriber got with the screen, so a
 slow one gets fewer events and never wrong ones.
 """
 
@@ -57,7 +57,7 @@ Asking = Callable[[], AbstractContextManager[ApprovalFeed]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What somebody subscribed to."""
+    """A subscriber's choice of events."""
 
     events: frozenset[str]
     interval_s: float
@@ -149,7 +149,7 @@ class Feed:
                 if until_exit and exited:
                     break
                 if until_exit and view.is_exited:
-                    continue  # what it printed last, and that it ended, are told first
+                    continue  # its last output and its end are sent first
                 await self._wait()
             tasks.cancel_scope.cancel()
 

@@ -17,7 +17,7 @@ CHUNK_BYTES = 64 * 1024
 """The most in one frame; the input of a viewer is never behind more than this."""
 
 COALESCE_S = 0.004
-"""Between two frames while nobody types: a program that prints char by char costs no frame each."""
+"""Between two frames while no person types: a program that prints char by char costs no frame each."""
 
 FEW_VIEWERS = 8
 """Each one more lets all of them wait a little longer: 64 get at most 30 frames a second each."""

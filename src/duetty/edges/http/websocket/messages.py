@@ -10,7 +10,7 @@ Mode = Literal["stream", "thumb", "none"]
 
 
 class Message(BaseModel):
-    """A field that nobody knows changes nothing: older servers meet newer pages."""
+    """An unknown field changes nothing: older servers meet newer pages."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True, strict=True)
 

@@ -44,7 +44,7 @@ def _enveloped(
 ) -> Callable[[int, str], Response]:
     """A handshake that cannot be one is refused before any route sees it, and as all else is.
 
-    One of another version (`speaks` knows) is told which version is spoken here.
+    One of another version (`speaks` knows) gets an answer with this version.
     """
 
     def rejected(status: int, text: str) -> Response:
@@ -114,7 +114,7 @@ class QuietWebSocket(WebSocketsSansIOProtocol):
 
     def _read(self) -> None:
         """A piece in each turn of the loop, and none while messages wait to be taken: a hundred
-        thousand tiny frames at once would hold up everybody.
+        thousand tiny frames at once would hold up all sessions.
         """
         self._will_read = False
         if not self._unread or not self._is_taken():
@@ -152,7 +152,7 @@ class QuietWebSocket(WebSocketsSansIOProtocol):
             self.transport.resume_reading()
 
     def _is_taken(self) -> bool:
-        """After our close nobody takes messages, and the peer's own close must still be read: until
+        """After our close no task takes messages, and the peer's own close must still be read: until
         then the connection would stay open.
         """
         return self.close_sent or self.queue.empty()

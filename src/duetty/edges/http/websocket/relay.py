@@ -118,7 +118,7 @@ async def _view(
             await socket.send_json({"type": "proved"})
             known = replace(asker, scopes=proven.scopes)
             async with doors.dispatcher.relayed_socket(known, node, "/ws/view") as there:
-                await there.receive()  # its hello: ours was said
+                await there.receive()  # its hello: the viewer has ours
                 await _pass(socket, there)
         except DuettyError as error:
             await socket.send_json({"type": "error", "error": error_shape(error)})
@@ -147,7 +147,7 @@ class _Relay(ABC):
     """Two WebSockets as one: what comes from the other node is shown here until either ends."""
 
     _requests: Requests | None = None
-    """What is asked here, where anything is."""
+    """This node's own questions, where there are any."""
 
     def __init__(
         self,
@@ -185,7 +185,7 @@ class _Relay(ABC):
 
     @abstractmethod
     async def _show(self, message: str | bytes) -> None:
-        """Give the viewer what the node said."""
+        """Pass a message of the node to the viewer."""
 
 
 class _Raw(_Relay):

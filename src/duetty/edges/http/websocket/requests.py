@@ -77,7 +77,7 @@ class Requests:
         self._owner = f"ws-{secrets.token_hex(4)}"
         self._waits = 0
         self._short = 0
-        """Answers under way that nobody asked to wait for."""
+        """Answers under way to requests without a wait."""
 
         self._settled = anyio.Event()
         self._idle: dict[str, anyio.CancelScope] = {}
@@ -90,7 +90,7 @@ class Requests:
             await self._take(message)
 
     async def settle(self) -> None:
-        """Until what was asked for is answered, for whoever is about to end the connection: a call
+        """Wait until every request is answered, before the connection ends: a call
         that removes the session is one of its own. Waits are not waited for.
         """
         with anyio.move_on_after(SETTLE_S):

@@ -43,7 +43,7 @@ LONGEST_SLEEP_S = 1.0
 """Until one that has to wait is looked at again."""
 
 TURN_MESSAGES = 32
-"""Taken in a row before everybody else has a turn."""
+"""Taken in a row before other connections have a turn."""
 
 
 class Closing(NamedTuple):

@@ -15,7 +15,7 @@ from duetty.errors import BadArguments, DuettyError, InputRejected
 from duetty.ops import Dispatcher, Lagged, ShownSize, View, entry_shape
 
 TYPED_BYTES = 1024 * 1024
-"""Typed and not written yet: a paste, while somebody is asked whether it may be typed."""
+"""Typed and not written yet: a paste, while a person is asked whether it may be typed."""
 
 THUMB_S = 0.5
 """Between two looks at a small picture."""
@@ -39,7 +39,7 @@ class Stream:
         """The viewer has the bytes up to `sent`: what is left out from there on is a gap."""
 
         self._is_waiting = False
-        """Everything was told, and the next byte is waited for."""
+        """Everything was sent, and the next byte is waited for."""
 
         self._typed: deque[bytes] = deque()
         self._typed_bytes = 0
@@ -79,7 +79,7 @@ class Stream:
     def type(self, data: bytes) -> None:
         """What was typed; written in order, and nothing else waits for it.
 
-        Keys are written here and now; what somebody may have to be asked about has a task of its own.
+        Keys are written here and now; input that policy may ask about has a task of its own.
 
         Raises:
             DuettyError: if they cannot be written.
@@ -183,11 +183,11 @@ class Stream:
                 continue
             shape = entry_shape(entry)
             if shape["event"] in ("resize", "viewers", "elements", "mode"):
-                news.add(shape["event"])  # told once, as it is now
+                news.add(shape["event"])  # sent once, as it is now
             else:
                 await self._tell("event", **shape)
         if "resize" in news:
-            # Emulators wrap rows anew in different ways, so the screen is told again.
+            # Emulators wrap rows anew in different ways, so the screen is sent again.
             await self._send_pending(view)
             self._needs_snapshot = True
         if news & {"resize", "viewers"}:
@@ -286,7 +286,7 @@ class Stream:
             await self._send_pending(view)
         await self._tell("ended", reason=view.ended, exit_code=view.exit_code)
 
-    # --- told ---------------------------------------------------------------------
+    # --- sent ---------------------------------------------------------------------
 
     async def _tell(self, type_: str, **fields: Any) -> None:
         await self._socket.send_json({"type": type_, "stream": self.number, **fields})

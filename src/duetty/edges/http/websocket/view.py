@@ -14,10 +14,11 @@ from duetty.calls import Actor
 from duetty.edges.http.websocket import messages
 from duetty.edges.http.websocket.flow import WINDOW_BYTES
 from duetty.edges.http.websocket.frames import Kind, parse_frame
+from duetty.edges.http.websocket.machines import Machines
 from duetty.edges.http.websocket.socket import Doors, Socket, error_shape, outcome, parsed, refuse
 from duetty.edges.http.websocket.stream import Stream
 from duetty.errors import BadArguments, DuettyError, Exhausted, ScopeMissing
-from duetty.ops import ApprovalFeed, Lagged
+from duetty.ops import ApprovalFeed, Lagged, Watch
 
 MAX_STREAMS = 256
 """Sessions on one connection; a page with more shows some of them without following."""
@@ -43,9 +44,12 @@ class _Connection:
         self._streams: dict[int, Stream] = {}
         self._calls = 0
         self._is_listening = False
-        """Everything that the viewer said was taken."""
+        """Every message of the viewer was taken."""
         self._watching: anyio.CancelScope | None = None
         self._asking: anyio.CancelScope | None = None
+        self._list: Watch | None = None
+        self._questions: ApprovalFeed | None = None
+        self._machines = Machines(self._dispatcher, socket, self._tell_all)
         self._on: dict[str, Callable[[Any], Awaitable[None]]] = {
             "open": self._open,
             "ack": self._ack,
@@ -54,7 +58,7 @@ class _Connection:
             "mode": self._mode,
             "close": self._close,
             "watch": self._watch,
-            "approvals": self._approvals,
+            "approvals": self._approvals_alone,
             "call": self._call,
             "prove": self._prove,
         }
@@ -85,7 +89,7 @@ class _Connection:
     # --- what the viewer says -----------------------------------------------------
 
     def _take_now(self, message: bytes) -> bool:
-        """Keys, which somebody waits for: taken when they come, unless there is more to it."""
+        """Keys, whose echo a person waits for: taken when they come, unless they need more."""
         frame = parse_frame(message) if self._is_listening else None
         if frame is None or frame.kind is not Kind.INPUT or frame.stream not in self._streams:
             return False
@@ -100,6 +104,9 @@ class _Connection:
         if frame is None or frame.kind is not Kind.INPUT:
             await self._tell(BadArguments("a binary frame of a viewer is input: kind 3"))
             return
+        if self._machines.has(frame.stream):
+            await self._machines.pass_on(frame.stream, message, {})
+            return
         try:
             self._stream(frame.stream).type(frame.data)
         except DuettyError as error:
@@ -109,6 +116,10 @@ class _Connection:
         fields: dict[str, Any] = {}
         try:
             fields = parsed(text)
+            if self._machines.has(fields.get("stream")) and fields.get("type") in _OF_STREAM:
+                messages.VIEWER_MESSAGES[fields["type"]].model_validate(fields)
+                await self._machines.pass_on(fields["stream"], text, fields)
+                return
             take = self._on.get(str(fields.get("type")))
             if take is None:
                 raise BadArguments(
@@ -131,10 +142,12 @@ class _Connection:
         return stream
 
     async def _open(self, wanted: messages.Open) -> None:
-        if wanted.stream in self._streams:
+        if wanted.stream in self._streams or self._machines.has(wanted.stream):
             raise BadArguments(f"stream {wanted.stream} is open already", hint="close it first")
-        if len(self._streams) >= MAX_STREAMS:
+        if len(self._streams) + self._machines.streams >= MAX_STREAMS:
             raise Exhausted(f"{MAX_STREAMS} streams are open on this connection")
+        if await self._machines.open(wanted):
+            return
         stream = Stream(self._dispatcher, self._socket, wanted)
         self._streams[wanted.stream] = stream
         self._socket.tasks.start_soon(self._follow, stream)
@@ -173,10 +186,15 @@ class _Connection:
         if wanted.on:
             self._watching = anyio.CancelScope()
             self._socket.tasks.start_soon(self._follow_list, self._watching)
+        await self._machines.watch("watch", on=wanted.on)
+        await self._approvals(wanted)
+
+    async def _approvals_alone(self, wanted: messages.Watch) -> None:
+        """Questions alone: a viewer of one session does not count as a viewer of the list."""
+        await self._machines.watch("approvals", on=wanted.on)
         await self._approvals(wanted)
 
     async def _approvals(self, wanted: messages.Watch) -> None:
-        """Questions alone: who shows one session is not taken for somebody who shows them all."""
         if self._asking is not None:
             self._asking.cancel()
             self._asking = None
@@ -221,13 +239,28 @@ class _Connection:
     async def _tell_list(self) -> None:
         """The whole list, then every change of it; the list again after falling behind."""
         with self._dispatcher.watch(self._socket.actor) as watch, suppress(anyio.EndOfStream):
-            await self._socket.send_json({"type": "sessions", "sessions": watch.sessions()})
+            self._list = watch
+            await self._tell_all("sessions")
             while True:
                 entry = await watch.receive()
                 if isinstance(entry, Lagged):
-                    await self._socket.send_json({"type": "sessions", "sessions": watch.sessions()})
+                    await self._tell_all("sessions")
                 elif (shape := watch.change_shape(entry)) is not None:
                     await self._socket.send_json({"type": "session", **shape})
+
+    async def _tell_all(self, kind: str) -> None:
+        """A whole list, as it is now: of what is here, and of machines that joined."""
+        machines, own = self._machines, self._questions
+        match kind:
+            case "sessions" if self._list is not None:
+                message = {"sessions": [*self._list.sessions(), *machines.sessions()]}
+            case "approvals" if own is not None:
+                message = {"approvals": [*own.pending(), *machines.approvals()]}
+            case "standing" if own is not None:
+                message = {"standing": [*own.standing(), *machines.standing()]}
+            case _:
+                return
+        await self._socket.send_json({"type": kind, **message})
 
     # --- questions to a person ------------------------------------------------------
 
@@ -235,10 +268,13 @@ class _Connection:
         """What waits for an answer, then each question as it is asked and settled."""
         with (
             scope,
-            suppress(anyio.EndOfStream, ScopeMissing),  # the list told what is missing
+            suppress(
+                anyio.EndOfStream, ScopeMissing
+            ),  # the list's own answer names the missing scope
             self._dispatcher.approval_feed(self._socket.actor) as asked,
         ):
-            await self._socket.send_json({"type": "approvals", "approvals": asked.pending()})
+            self._questions = asked
+            await self._tell_all("approvals")
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._follow_standing, asked)
                 try:
@@ -246,9 +282,7 @@ class _Connection:
                         if (changed := await asked.receive()) is not None:
                             await self._socket.send_json({"type": "approval", "approval": changed})
                         else:
-                            waiting = asked.pending()
-                            message = {"type": "approvals", "approvals": waiting}
-                            await self._socket.send_json(message)
+                            await self._tell_all("approvals")
                 except anyio.EndOfStream:
                     tasks.cancel_scope.cancel()
 
@@ -256,9 +290,12 @@ class _Connection:
         """The answers that cover later calls, whole, after each change."""
         while True:
             standing = asked.standing()
-            await self._socket.send_json({"type": "standing", "standing": standing})
+            await self._tell_all("standing")
             if asked.standing() == standing:
                 await asked.standing_changed()
+
+
+_OF_STREAM = frozenset({"ack", "size", "hold", "mode", "close"})
 
 
 def _error_subject(fields: dict[str, Any]) -> dict[str, Any]:

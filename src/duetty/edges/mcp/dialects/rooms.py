@@ -69,8 +69,11 @@ def _schema(announced: Sequence[Json]) -> Json:
         for each in others:
             required = [name for name in required if name in (each.get("required") or ())]
         schema = {"type": "object", "required": required}
-    said = "names the program's room; left out, the only one that has this tool is meant"
-    return {**schema, "properties": {**properties, WORD: {"type": "string", "description": said}}}
+    meaning = "names the program's room; left out, the only one that has this tool is meant"
+    return {
+        **schema,
+        "properties": {**properties, WORD: {"type": "string", "description": meaning}},
+    }
 
 
 def _tool(name: str) -> Tool | None:
@@ -84,10 +87,10 @@ def _tool(name: str) -> Tool | None:
         try:
             answer: RoomResult = await calls("room.call", asked)
         except BadArguments as error:
-            return failed(error)  # what did not fit is said to the model, which can mend it
-        said = answer.result
-        text = said if isinstance(said, str) else json_text(said)
-        return Answer(content={"result": said}, blocks=[text])
+            return failed(error)  # the model gets the problem, and can mend its arguments
+        result = answer.result
+        text = result if isinstance(result, str) else json_text(result)
+        return Answer(content={"result": result}, blocks=[text])
 
     return Tool(
         name=name,

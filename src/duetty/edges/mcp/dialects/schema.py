@@ -10,7 +10,7 @@ MAYBE_STRING: Json = {"type": ["string", "null"]}
 
 APPROVED: Json = {
     "type": "object",
-    "description": "a person was asked and said yes; edited: another command ran instead",
+    "description": "a person approved it; edited: another command ran instead",
     "properties": {
         "id": STRING,
         "edited": BOOLEAN,

@@ -49,7 +49,7 @@ def _failed(error: DuettyError) -> Answer:
 
 
 def cut_off(arguments: object, message: str) -> Answer:
-    """What a caller is told whose server ended before it had answered."""
+    """The answer to a caller whose server ended first."""
     return _failed(cut_off_failure(arguments, message))
 
 
@@ -57,7 +57,7 @@ _ELSEWHERE = ("session", "session_id", "terminal", "terminal_id", "server")
 
 
 def _with_directory(calls: Calls, arguments: Json) -> Json:
-    """With the directory in which the agent's host works, where it told us and something may begin."""
+    """With the directory in which the agent's host works, where it gave one and a command may begin."""
     runtime = arguments.get("runtime", {})
     if arguments.get("action") not in ("execute", "run", "send", "create"):
         return arguments  # a directory means nothing to the others

@@ -5,6 +5,7 @@ keys by name, texts to wait for, views, pictures, tags, sizes, negative offsets,
 in results the exit code, output, state, directory and duration of the command itself.
 """
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -56,12 +57,12 @@ returns at the next question, or at the end), awaiting_password (answer with wsh
 wsh_send_input: it returns the rows that changed), exited. exit_code null means unknown.
 4. When max_wait_ms passes, the result is an error and the command goes on: call \
 wsh_await_quiesce, or press ["Ctrl-C"]. For servers and watchers give `until`: the call returns when that text appears.
-For what goes on by itself give background: true; its end is told (`ended`) in a later answer.
+For what goes on by itself give background: true; a later answer has its end (`ended`).
 5. Stuck in a program, a quote or a raw terminal: wsh_run_command with reset: true.
 6. One session per parallel task. wsh_manage_session kill ends a session that is no longer needed.
-7. Reading, building, and changing files in the working directory need no approval; deleting outside it, disks, \
-system services and sending data away are asked about or refused. A refusal or a wait for approval is an answer: \
-do not get around it.
+7. Reading, building, and changing files in the working directory need no approval; deleting outside it, \
+emptying it, git commands that throw work away, disks, system services and sending data away are asked about or refused. \
+A refusal names what is allowed instead: do that, or tell the user; do not disguise the command.
 8. wsh_overlay and wsh_panel show things to people without touching the program; wsh_input_mode takes their keys. \
 Prompts wsh:core, wsh:drive-process, wsh:tui … teach more."""
 
@@ -205,7 +206,9 @@ async def _send_input(calls: Calls, arguments: Json) -> Answer:
     if has_end or view is not None:
         content |= _ended(result, "both" if view is None else view)
     cursor = result.cursor
-    content |= {"cursor": {"row": cursor.row, "col": cursor.col}, "changed": _changed(result)}
+    content["cursor"] = {"row": cursor.row, "col": cursor.col}
+    if view != "output" or result.state == "fullscreen":
+        content["changed"] = _changed(result)
     if result.screen is not None:
         content["screen"] = _screen(result.screen)
     if written.had_effect is False:
@@ -220,7 +223,7 @@ _NO_EFFECT = (
 )
 
 CHANGED_ROWS = 12
-"""Of what scrolls by; a full-screen program's rows are all told."""
+"""Of output that scrolls by; an answer has all rows of a full-screen program."""
 
 
 def _changed(result: Any) -> dict[str, str]:
@@ -294,7 +297,7 @@ async def _await_quiesce(calls: Calls, arguments: Json) -> Answer:
     content |= _match(result)
     if result.state != "exited" or "idle_ms" not in condition:
         return Answer(content=content)
-    # Nothing moves there any more: whoever waits for quiet should know why it is quiet.
+    # The session has ended: a caller that waits for silence gets the reason.
     content["exit_code"] = (await calls("session.get", given(arguments, "session"))).exit_code
     content["screen"] = await _screen_now(calls, arguments)
     return Answer(content=content, failure=_exited(content["exit_code"]))
@@ -304,18 +307,39 @@ _ENDS = ["prompt", "awaiting_input", "awaiting_password", "fullscreen", "exited"
 
 
 async def _await_end(calls: Calls, arguments: Json) -> Answer:
-    """Until whatever runs has ended, or waits for somebody."""
+    """Wait until the command has ended, or waits for input."""
     wanted = given(arguments, "session", "max_wait_ms")
     try:
         result = await calls("session.wait", wanted | {"state": _ENDS})
     except (Deadline, Conflict) as error:
         return await _failed_with_screen(calls, error, arguments)
     content: Json = {"generation": result.generation, "state": result.state, **_program(result)}
+    session = given(arguments, "session")
     if result.state == "exited":
         content["exit_code"] = result.exit_code
-    elif last := await calls("block.list", given(arguments, "session") | {"limit": 1}):
+    elif last := await calls("block.list", session | {"limit": 1}):
         content |= {"exit_code": last[0].exit_code, "block": last[0].id}
+    if result.state != "fullscreen":
+        content["output"] = await _last_lines(calls, session, content.get("block"))
     return Answer(content=content)
+
+
+LAST_LINES, LAST_BYTES = 30, 2_000
+
+
+async def _last_lines(calls: Calls, session: Json, block: str | None) -> str:
+    """What was printed last: a build's verdict, or a question."""
+    if block is None:
+        read = await calls("output.read", session | {"cursor": -LAST_BYTES})
+        lines: list[str] = read.text.split("\n")
+        before = f"{read.cursor} bytes"
+        is_cut = read.cursor > 0
+    else:
+        page = await calls("block.output", session | {"block": block, "offset": -LAST_LINES})
+        lines, before = page.lines, f"{page.offset} lines"
+        is_cut = page.offset > 0
+    text = "\n".join(lines)[-LAST_BYTES:]
+    return f"[... {before} before ...]\n{text}" if is_cut else text
 
 
 async def _run_command(calls: Calls, arguments: Json) -> Answer:
@@ -333,6 +357,7 @@ async def _run_command(calls: Calls, arguments: Json) -> Answer:
         "max_wait_ms",
         "interrupt",
         "why",
+        "max_output_bytes",
         until_text="until",
         until_regex="until_regex",
     )
@@ -350,11 +375,16 @@ async def _run_command(calls: Calls, arguments: Json) -> Answer:
         content["approved"] = result.approved.model_dump()
     if calls.later is not None and result.completed_by == "deadline" and result.block:
         calls.later(partial(_end_of_block, arguments["session"], result.block))
+    if "\r\n" in arguments["input"].rstrip("\r\n"):
+        content.setdefault("note", _NO_CR)
     if view == "diff":
         content["changed"] = _changed(result)
     if result.screen is not None:
         content["screen"] = _screen(result.screen)
     return Answer(content=content, failure=_run_failure(result, arguments))
+
+
+_NO_CR = "a terminal takes CR LF for one line end: give text that must keep its CR as stdin"
 
 
 async def _in_background(calls: Calls, arguments: Json) -> Answer:
@@ -465,11 +495,36 @@ def _ended(result: Any, view: str) -> Json:
         **_program(result),
     }
     content |= _match(result)
-    if result.continuation:
-        content["note"] = _INCOMPLETE
-    elif result.blocks and result.running is not None:
-        content["note"] = _PARTLY.format(len(result.blocks), result.running)
+    if (note := _note(result)) is not None:
+        content["note"] = note
     return content
+
+
+def _note(result: Any) -> str | None:
+    """What stands in the way of the next line, and how to go on."""
+    if result.continuation:
+        return _INCOMPLETE
+    if result.blocks and result.running is not None:
+        return _PARTLY.format(len(result.blocks), result.running)
+    last = (result.output or "").rpartition("\n")[2]
+    if result.terminal == "raw" and _PAGES.fullmatch(last):
+        return _PAGER
+    if result.into_program and result.state == "fullscreen":
+        return _TYPED_INTO.format(_program_text(result))
+    if result.completed_by == "idle" and result.state == "running":
+        return _SILENT
+    if result.into_program and "event not found" in (result.output or ""):
+        return _EXPANDS
+    return None
+
+
+_PAGES = re.compile(r":|.*\(END\).*|--More--.*| Manual page .*|HELP -- .*|lines \d+-\d+.*")
+"""The last row of a pager that waits for a key."""
+
+_PAGER = "a pager has the terminal: q leaves it; reset: true leaves it and runs the next command"
+_TYPED_INTO = "typed into {}, which has the terminal: no shell ran it. Press keys with wsh_send_input, or give reset: true"
+_SILENT = "it is silent and may still run: wait on with wsh_await_quiesce end: true"
+_EXPANDS = "this inner shell expands `!`: run `set +H` in it first, or quote with '...'"
 
 
 _PARTLY = "{} of its commands have ended; this one has not: {}. Those behind it run when it ends"
@@ -484,9 +539,12 @@ def _still_running(result: Any, arguments: Json) -> str:
     seconds = f"{result.duration_ms / 1000:.1f}".removesuffix(".0")
     if arguments.get("interrupt"):
         return f"max_wait_ms passed after {seconds} s and Ctrl-C was pressed"
+    end = "press Ctrl-C with wsh_send_input"
+    if result.terminal == "raw":
+        end = "end it by a run with reset: true (the terminal is raw: Ctrl-C is a key like others)"
     return (
         f"max_wait_ms passed and the command goes on: {_program_text(result)} is still running after {seconds} s. "
-        "Watch on with wsh_await_quiesce, or press Ctrl-C with wsh_send_input"
+        f"Watch on with wsh_await_quiesce, or {end}"
     )
 
 
@@ -748,7 +806,9 @@ TOOLS = (
         parameters={
             "session": SESSION,
             "input": text("command line, or text for the running program; Enter is added"),
-            "stdin": text("standard input of the command: any text, up to 8 MB, never in history"),
+            "stdin": text(
+                "standard input of the whole line: any text, up to 8 MB, never in history"
+            ),
             "timeout_ms": number(
                 "silence that counts as an end, in ms, where the shell does not tell", 2_000, low=1
             ),
@@ -762,9 +822,11 @@ TOOLS = (
             "background": flag(
                 "in a session of its own, which the answer names; max_wait_ms (a day) ends it"
             ),
-            "max_output_bytes": number("ends what runs in the background", BACKGROUND_BYTES, low=1),
+            "max_output_bytes": number(
+                "of the answer, from 256; of a run in the background: ends it", low=256
+            ),
             "interrupt": flag("press Ctrl-C when max_wait_ms passes or the call is cancelled"),
-            "why": text("what for, in your words: told to the person who is asked, if one is"),
+            "why": text("what for, in your words: shown to the person who is asked"),
         },
         required=("input",),
         result=object_of(

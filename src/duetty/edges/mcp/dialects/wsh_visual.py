@@ -198,7 +198,7 @@ TOOLS = (
         title="Capture the keyboard",
         description=(
             "Look at or set who gets what people type: the program, or (capture) you. Read captured keys with "
-            "keys_after and wait_ms; a capture that nobody reads ends after a minute. Release when done."
+            "keys_after and wait_ms; a capture that you do not read ends after a minute. Release when done."
         ),
         parameters={
             "session": SESSION,

@@ -63,7 +63,7 @@ class Refuted(NamedTuple):
 def prove(
     line: Line, cwd: str = "", *, allowed: Container[Command] = frozenset()
 ) -> Proof | Refuted:
-    """`allowed`: commands that somebody has allowed as they are, whatever they do."""
+    """`allowed`: commands that a rule allows as they are, whatever they do."""
     start = new(Place, (cwd, ""))
     if not line.joins:
         command = line.commands[0]
@@ -81,7 +81,7 @@ def prove(
                 return new(Refuted, (command, why))
         if command.words[0] == "cd":
             target = command.words[-1] if len(command.words) > 1 else "~"
-            # It may fail, and in a pipeline it moves nobody: what follows is judged in both places.
+            # It may fail, and in a pipeline it changes no directory: what follows is judged in both places.
             places += [place.after_cd(target) for place in places]
             if len(places) > MAX_PLACES:
                 return Refuted(command, "moves too often")

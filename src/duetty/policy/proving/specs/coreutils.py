@@ -178,7 +178,7 @@ _FIND_NAMES = frozenset("-name -iname -path -ipath -wholename -iwholename -lname
 def find_problem(words: tuple[str, ...]) -> str | None:
     """Every word of the expression is known: tests, and actions that print names.
 
-    Names are shown whatever they are, but whoever looks for those of keys means their content.
+    Names are shown whatever they are, but a search for names of keys means their content.
     """
     remaining = iter(words)
     in_paths = True

@@ -3,7 +3,7 @@
 A repository's own configuration can make even these run programs, so every one of them
 runs with the same words and variables (`_HARDENED`, `_VARIABLES`): no pager, no hooks, no
 monitor, no signature check, no fetching of what is missing; and those that show changes
-without external diffs and text converters. A subcommand to which that cannot be said (`range-diff`,
+without external diffs and text converters. A subcommand that has no such options (`range-diff`,
 `status -v`) is not here. Filters (`filter.*.clean`) of a hostile `.git/config` remain:
 nothing switches them off, and the sandbox is there for them.
 """

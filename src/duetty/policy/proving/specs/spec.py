@@ -1,7 +1,7 @@
 """What a read-only use of a program looks like: its options, their values, its operands.
 
 A specification lists what is allowed; everything else is not proven. Options are
-said as in a manual page, in one line:
+written as in a manual page, in one line:
 
     "-abc -n:count -u?text --all --lines=count --color?text"
 

@@ -1,8 +1,8 @@
-"""The last steps before a confined command: `launch.py FD -- COMMAND …`, with what to do read from FD.
+"""The last steps before a confined command: `sandbox_launch.py FD -- COMMAND …`, with what to do read from FD.
 
 Looks whether the mounts are those that were meant, sets limits, Landlock and the system call
 filter, and becomes the command with its own environment. A program of its own: started as
-`python -I -S launch.py`, it imports little and nothing but the standard library (each module
+`python -I -S sandbox_launch.py`, it imports little and nothing but the standard library (each module
 would be felt at every start), and fails rather than start the command with less than was asked for.
 """
 
@@ -133,7 +133,7 @@ def limit(limits: dict[str, int]) -> None:
 
 
 def confine(read: list[str], write: list[str], *, network: bool, behind_mounts: bool) -> None:
-    """`behind_mounts`: those have hidden what is there; here it is about contents and what is written."""
+    """`behind_mounts`: mounts hide existing paths; these rules are about contents and writes."""
     abi = call(_CREATE, None, ctypes.c_size_t(0), ctypes.c_uint32(1))
     handled = _WRITE | _READ_FILE
     if not behind_mounts:

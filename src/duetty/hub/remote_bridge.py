@@ -67,18 +67,18 @@ class Bridge:
                 )
                 async with asking as answer:
                     status, received = answer.status, await answer.body()
-            said: Any = json.loads(received)
+            reply: Any = json.loads(received)
         except TimeoutError as error:
             raise ServerUnavailable("the bridge did not answer in time") from error
         except (ValueError, RecursionError) as error:
             raise ServerUnavailable("the bridge's answer is not JSON") from error
         if status >= 400:
-            raise _refusal(said, status)
-        return said
+            raise _refusal(reply, status)
+        return reply
 
 
-def _refusal(said: Any, status: int) -> DuettyError:
-    error: Any = cast("dict[str, Any]", said).get("error") if isinstance(said, dict) else None
+def _refusal(reply: Any, status: int) -> DuettyError:
+    error: Any = cast("dict[str, Any]", reply).get("error") if isinstance(reply, dict) else None
     if not isinstance(error, dict):
         return ServerUnavailable(f"the bridge answered with status {status} and no reason")
     return error_of(cast("dict[str, Any]", error))

@@ -1,6 +1,6 @@
 """The person's rules as text: the part of `config.toml` that has them, judged and put back.
 
-The rest of that file is nobody's business here: it is neither shown nor changed, and
+The rest of that file is left alone: it is neither shown nor changed, and
 a new text that would change it is refused.
 """
 
@@ -116,7 +116,7 @@ def replaced(text: str, rules: str) -> str:
 
 
 def judge_text(text: str, where: str = HERE, names: Names | None = None) -> Judgement:
-    """Every rule, with every problem that can be told from the others."""
+    """Every rule, with every problem that does not follow from another."""
     try:
         document: dict[str, object] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

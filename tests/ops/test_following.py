@@ -1,28 +1,40 @@
 """A viewer that follows a session sees what the session sees."""
 
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import anyio
 import pytest
 
 from duetty.errors import Exhausted
-from duetty.session import Follower, Snapshot, follow
+from duetty.ops import View
+from duetty.session import Snapshot
 from duetty.session.viewers import MAX_VIEWERS
 from duetty.vt import Terminal
-from tests.engine import Engine
+from tests.engine import AGENT, Engine, running_engine
 
 pytestmark = [pytest.mark.anyio, pytest.mark.pty]
+
+
+@pytest.fixture
+async def engine(home: Path) -> AsyncIterator[Engine]:
+    async with running_engine(home) as engine:
+        with anyio.fail_after(90):
+            yield engine
 
 
 class Viewer:
     """A terminal of its own: a snapshot, then bytes by offset."""
 
-    def __init__(self, follower: Follower, snapshot: Snapshot) -> None:
-        self.follower = follower
+    def __init__(self, view: View, snapshot: Snapshot) -> None:
+        self.view = view
         self.offset: int = snapshot.offset
         self.terminal = Terminal(cols=snapshot.cols, rows=snapshot.rows)
         self.terminal.feed(snapshot.screen)
 
     def catch_up(self) -> None:
-        while self.offset < self.follower.end:
-            data = self.follower.read(self.offset, 4_096)
+        while self.offset < self.view.end:
+            data = self.view.read(self.offset, 4_096)
             assert data
             self.terminal.feed(data)
             self.offset += len(data)
@@ -34,13 +46,13 @@ async def test_a_viewer_that_came_in_the_middle_has_the_same_screen(engine: Engi
     )
     await engine.call("session.wait", session="s", text="50")
 
-    with follow(session) as follower:
-        viewer = Viewer(follower, await follower.snapshot())
+    with engine.dispatcher.follow(AGENT, "s") as view:
+        viewer = Viewer(view, await view.snapshot())
         await engine.call(
             "input.write", session="s", data="answer\r"
         )  # whose echo is the next byte
         while not session.is_exited:
-            await follower.wait()
+            await view.wait()
             viewer.catch_up()
         viewer.catch_up()
 
@@ -50,34 +62,34 @@ async def test_a_viewer_that_came_in_the_middle_has_the_same_screen(engine: Engi
 
 
 async def test_bytes_that_the_journal_dropped_are_said_to_be_gone(engine: Engine) -> None:
-    session = await engine.open(command="sh -c 'read x; seq 1 100'")
+    await engine.open(command="sh -c 'read x; seq 1 100'")
 
-    with follow(session) as follower:
-        assert follower.has(follower.end)
-        assert not follower.has(follower.end + 1)
-        assert follower.read(follower.end + 5, 10) == b""
-        assert not follower.has(-1)
+    with engine.dispatcher.follow(AGENT, "s") as view:
+        assert view.has(view.end)
+        assert not view.has(view.end + 1)
+        assert view.read(view.end + 5, 10) == b""
+        assert not view.has(-1)
 
 
 async def test_after_a_change_of_size_nobody_can_go_on_at_an_earlier_byte(engine: Engine) -> None:
-    session = await engine.open(command="sh -c 'echo one; read x; echo two; read y'")
+    await engine.open(command="sh -c 'echo one; read x; echo two; read y'")
     await engine.call("session.wait", session="s", text="one")
 
-    with follow(session) as follower:
-        before = follower.end
-        assert follower.has(before)
+    with engine.dispatcher.follow(AGENT, "s") as view:
+        before = view.end
+        assert view.has(before)
         await engine.call("session.resize", session="s", cols=100, rows=30)
-        assert not follower.has(before)
+        assert not view.has(before)
         await engine.call("input.write", session="s", data="\r")
         await engine.call("session.wait", session="s", text="two")
-        assert not follower.has(before)
-        assert follower.has(follower.end)
+        assert not view.has(before)
+        assert view.has(view.end)
 
 
 async def test_viewers_at_the_same_byte_share_one_snapshot(engine: Engine) -> None:
-    session = await engine.open(command="cat")
+    await engine.open(command="cat")
 
-    with follow(session) as one, follow(session) as other:
+    with engine.dispatcher.follow(AGENT, "s") as one, engine.dispatcher.follow(AGENT, "s") as other:
         first = await one.snapshot(scrollback_rows=0)
         second = await other.snapshot(scrollback_rows=0)
 
@@ -85,9 +97,9 @@ async def test_viewers_at_the_same_byte_share_one_snapshot(engine: Engine) -> No
 
 
 async def test_flooded_viewers_share_a_snapshot_of_a_moment_ago(engine: Engine) -> None:
-    session = await engine.open(command="cat")
+    await engine.open(command="cat")
 
-    with follow(session) as one, follow(session) as other:
+    with engine.dispatcher.follow(AGENT, "s") as one, engine.dispatcher.follow(AGENT, "s") as other:
         first = await one.snapshot(scrollback_rows=0)
         await engine.call("input.write", session="s", data="x")
         while other.end == first.offset:
@@ -103,9 +115,9 @@ async def test_only_so_many_may_look_at_a_session(engine: Engine) -> None:
     session = await engine.open(command="cat")
     viewers = [session.viewers.add(kind="api", name="") for _ in range(MAX_VIEWERS)]
 
-    with pytest.raises(Exhausted), follow(session):
+    with pytest.raises(Exhausted), engine.dispatcher.follow(AGENT, "s"):
         pass
 
     session.viewers.remove(viewers[0])
-    with follow(session):
+    with engine.dispatcher.follow(AGENT, "s"):
         assert len(session.viewers) == MAX_VIEWERS

@@ -1,9 +1,9 @@
-"""Stands between the server and a program: `guard.py PARENT HANDED -- COMMAND …`.
+"""Stands between the server and a program: `child_guard.py PARENT HANDED -- COMMAND …`.
 
 A program of its own (`python -I -S`, standard library only). It starts the command
 in its own process group and with its own standard streams, lets go of them, and
 waits. When the command ends, or the server does (even by SIGKILL), or the guard is
-told to end, everything that the command started ends too: what left the group by
+ended, everything that the command started ends too: what left the group by
 `setsid` comes back to the guard, which adopts orphans.
 
 Of the server's descriptors the command finds those in HANDED (`10,11`, or `-` for none) and its
@@ -65,7 +65,7 @@ def _become(command: list[str], mask: Collection[int], libc: ctypes.CDLL) -> Non
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        os.execvp(command[0], command)  # noqa: S606 - running what it is told is its purpose
+        os.execvp(command[0], command)  # noqa: S606 - running its arguments is its purpose
     except OSError as error:
         os.write(2, f"cannot start {command[0]}: {error.strerror}\n".encode())
     finally:
