@@ -13,12 +13,15 @@ from duetty.config import Paths, find_paths
 from duetty.errors import BadArguments, DuettyError, ServerUnreachable
 
 
-def add_instance(parser: argparse.ArgumentParser, *, hub: bool = True) -> None:
+def add_instance(
+    parser: argparse.ArgumentParser, *, hub: bool = True, default: str | None = None
+) -> None:
     """`hub`: whether it can be done through a hub as well."""
+    usual = default or os.environ.get("DUETTY_INSTANCE", "default")
     parser.add_argument(
         "-L",
         "--instance",
-        default=os.environ.get("DUETTY_INSTANCE", "default"),
+        default=usual,
         help="name of the server instance (default: %(default)s)",
     )
     if hub:

@@ -92,8 +92,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     front.add_argument("--tls-key", metavar="FILE", default="", help="key of the certificate, PEM")
     front.set_defaults(act="front")
     for each in (user, token, link, machines):
-        add_instance(each, hub=False)
-        each.set_defaults(instance="hub")
+        # Not set again here: `duetty -L work hub user list` is about the hub of that instance.
+        add_instance(each, hub=False, default=argparse.SUPPRESS)
         add_json(each)
 
 
