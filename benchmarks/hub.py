@@ -74,7 +74,7 @@ def _run(effort: Effort) -> list[Table]:
                 "machine is connected to one replica and the other is asked.",
                 f"Calls a second: {CONNECTIONS} connections call `echo` of {HOSTS} tool hosts; at the hub each has "
                 "a credential of its own, since one may send 2,000 messages a second. The raw relay "
-                "(`benchmarks/raw_relay.py`) has no users, schemas, deadlines, limits or records.",
+                "(`benchmarks/raw_relay.py`) checks one token and the arguments too, and has no users, deadlines, limits, policy, trail or metrics.",
                 "An idle node has joined with its own key and announced one session. "
                 "The figure is the growth of the hub's resident memory.",
             ],

@@ -1,11 +1,14 @@
-"""The least that a relay of rooms can be, for comparison: no users, no schemas, no deadlines.
+"""The least that a relay of rooms can be, for comparison: no users, deadlines, limits, policy, trail or metrics.
 
 `python -m benchmarks.raw_relay`: POST /rooms/{id}/call goes to the one WebSocket of that room, and its
-answer back. The same server library and settings as the hub's.
+answer back. It has one token and checks arguments against the announced schema, as any door must; the same
+server library and settings as the hub's.
 """
 
+import hmac
 import json
 import sys
+from hashlib import sha256
 from typing import Any
 
 import anyio
@@ -16,15 +19,20 @@ from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-_rooms: dict[str, WebSocket] = {}
+from duetty.tool_schemas import Problem, checker_of
+
+TOKEN = sha256(b"-").digest()
+
+_rooms: dict[str, tuple[WebSocket, dict[str, Problem]]] = {}
 _waiting: dict[str, tuple[anyio.Event, list[Any]]] = {}
 
 
 async def _room(websocket: WebSocket) -> None:
     await websocket.accept()
-    await websocket.receive_text()
+    announced = json.loads(await websocket.receive_text())
     room = f"raw{len(_rooms)}"
-    _rooms[room] = websocket
+    tools = {each["name"]: checker_of(each["inputSchema"]) for each in announced["tools"]}
+    _rooms[room] = websocket, tools
     await websocket.send_text(json.dumps({"type": "welcome", "sessionId": room, "key": ""}))
     try:
         while True:
@@ -37,11 +45,17 @@ async def _room(websocket: WebSocket) -> None:
 
 
 async def _call(request: Request) -> Response:
+    token = request.headers.get("authorization", "").removeprefix("Bearer ")
+    if not hmac.compare_digest(sha256(token.encode()).digest(), TOKEN):
+        return Response(status_code=401)
     asked = json.loads(await request.body())
+    websocket, tools = _rooms[request.path_params["room"]]
+    if (problem := tools[asked["tool"]](asked["args"])) is not None:
+        return Response(problem, status_code=400)
     id_ = asked["command_id"]
     event, answers = _waiting[id_] = anyio.Event(), []
     call = {"type": "call", "commandId": id_, "tool": asked["tool"], "args": asked["args"]}
-    await _rooms[request.path_params["room"]].send_text(json.dumps(call))
+    await websocket.send_text(json.dumps(call))
     await event.wait()
     del _waiting[id_]
     body = json.dumps({"command_id": id_, "result": answers[0]})

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import architecture_map  # beside this file
+import policy_classes
 
 from duetty.blocks.tracker import _NEXT as TRANSITIONS  # pyright: ignore[reportPrivateUsage] - the diagram is drawn from the table itself
 from duetty.cli.cli_reference import page as command_line
@@ -220,3 +221,5 @@ if __name__ == "__main__":
     directory = Path(sys.argv[1] if len(sys.argv) > 1 else "docs")
     for name, page in PAGES.items():
         (directory / name).write_text(page(), encoding="utf-8")
+    if (guide := directory / "policy.md").exists():
+        policy_classes.write(guide)

@@ -16,6 +16,7 @@ from duetty.cli.first_answers import FILE, META, MODERN
 from duetty.edges.mcp.dialect import Caller
 from duetty.edges.mcp.dialects import DIALECTS
 from duetty.edges.mcp.transports import Transports
+from duetty.hosts import Hosts
 from duetty.ops import Bounds
 
 NAMES = ("wsh",)
@@ -28,8 +29,8 @@ CLIENT = {"name": "host", "version": "1"}
 async def first_answers() -> str:
     """One line for each answer: dialect, revision, method, result."""
     lines: list[str] = []
-    # No tool is called, so nothing but the bounds is behind them.
-    nothing = cast("Any", SimpleNamespace(bounds=Bounds()))
+    # No tool is called, so nothing but the bounds and a list of hosts is behind them.
+    nothing = cast("Any", SimpleNamespace(bounds=Bounds(), hosts=Hosts()))
     transports = Transports(DIALECTS, nothing, default=NAMES[0])
     async with transports.running():
         for name in NAMES:

@@ -88,10 +88,18 @@ class Actor:
     """What its program calls itself: for people to read. It is not verified, and no part
     of who it is."""
 
+    connection: str | None = field(default=None, compare=False)
+    """Which of its hosts calls, where that is known. It is no part of who it is."""
+
     @property
     def identity(self) -> str:
         """What it owns is known by this: two tokens of one name are two actors."""
         return f"token:{self.token}" if self.token is not None else f"{self.kind}:{self.name}"
+
+    @property
+    def caller(self) -> str:
+        """What it typed, saw last and waits for is known by this: two hosts of one user are two callers."""
+        return self.identity if self.connection is None else f"{self.identity}\t{self.connection}"
 
 
 INSIDE = Actor(kind="agent", name="inside")

@@ -379,6 +379,13 @@ def find_paths(env: Mapping[str, str], *, instance: str = "default") -> Paths:
     )
 
 
+MODEL_TO_SET = (
+    "set agent.model, for example `DUETTY_AGENT_MODEL=openai:gpt-5` with OPENAI_API_KEY in the"
+    " server's environment; or agent.base_url and agent.model for an OpenAI-compatible server"
+    " of your own"
+)
+"""What to do where the agent has no model."""
+
 STARTED_BY = "DUETTY_INSIDE"
 """The socket of the server that started this: a process with the variable is no person to that server."""
 

@@ -5,6 +5,7 @@ A host is the program in which an agent runs. Its client may lend its model
 is what it declared; each caller sets a bound.
 """
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -69,6 +70,20 @@ class Hosts:
 
     def __init__(self) -> None:
         self._all: list[HostClient] = []
+        self._connections: Counter[str] = Counter()
+
+    def connect(self, connection: str) -> Callable[[], None]:
+        """This connection is there, until what this returns is called."""
+        self._connections[connection] += 1
+
+        def leave() -> None:
+            self._connections[connection] -= 1
+            self._connections += Counter()  # only those that are there
+
+        return leave
+
+    def is_connected(self, connection: str) -> bool:
+        return connection in self._connections
 
     def join(self, client: HostClient) -> Callable[[], None]:
         """From now on, until what this returns is called."""

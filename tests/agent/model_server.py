@@ -32,6 +32,9 @@ class Reply:
     pause_s: float = 0.0
     """Between two pieces."""
 
+    second_half: threading.Event | None = None
+    """Half of the pieces, and the others when this is set."""
+
     before: threading.Event | None = None
     """Nothing is sent before this is set."""
 
@@ -58,6 +61,9 @@ class ModelServer:
         """When the first piece of each answer was sent, on the monotonic clock."""
 
         self.keys: list[str] = []
+        self.listing = Reply(text="scripted")
+        """Its answer to who asks which models it has: their names, or an error."""
+
         self._lock = threading.Lock()
         outer = self
 
@@ -75,13 +81,25 @@ class ModelServer:
                 else:
                     self._stream(reply)
 
+            def do_GET(self) -> None:
+                outer.keys.append(self.headers.get("Authorization", ""))
+                if outer.listing.status != 200:
+                    self._refuse(outer.listing)
+                    return
+                names = outer.listing.text.split()
+                listed = [{"id": each, "object": "model", "created": 1} for each in names]
+                self._whole(200, {"object": "list", "data": listed}, {})
+
             def _refuse(self, reply: Reply) -> None:
                 told = {"message": reply.error, "type": "error", "code": reply.error_code}
-                content = json.dumps({"error": told}).encode()
-                self.send_response(reply.status)
+                self._whole(reply.status, {"error": told}, reply.headers)
+
+            def _whole(self, status: int, body: Any, headers: Mapping[str, str]) -> None:
+                content = json.dumps(body).encode()
+                self.send_response(status)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(content)))
-                for name, value in reply.headers.items():
+                for name, value in headers.items():
                     self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(content)
@@ -99,6 +117,8 @@ class ModelServer:
                             outer.sent_at.append(time.monotonic())
                         self.wfile.write(f"data: {json.dumps(chunk)}\n\n".encode())
                         self.wfile.flush()
+                        if reply.second_half is not None and at == len(chunks) // 2:
+                            reply.second_half.wait(60)
                         if reply.pause_s:
                             time.sleep(reply.pause_s)
                         if reply.breaks_off and at >= len(chunks) // 2:

@@ -17,6 +17,10 @@ SERVERS = {
     "asks": {"command": "x", "env": {"KEY": "${input:key}"}},
     "off": {"command": "x", "disabled": True},
     "broken": "x",
+    "duetty": {"command": "/opt/venv/bin/duetty", "args": ["mcp", "--dialect", "gateway"]},
+    "folder": {"command": "x", "args": ["${workspaceFolder}/a"]},
+    "secret": {"command": "x", "envFile": ".env"},
+    "home": {"command": "${userHome}/bin/x"},
 }
 
 
@@ -49,7 +53,7 @@ def test_servers_of_each_host_are_taken_over(
     orders = load_upstreams(config)
 
     assert code == 0
-    assert set(orders) == {"my-files", "github", "off"}
+    assert set(orders) == {"my-files", "github", "off", "home"}
     assert orders["my-files"].target == Program(
         command="npx", args=("-y", "files"), env={"KEY": "hunter2"}
     )
@@ -60,7 +64,45 @@ def test_servers_of_each_host_are_taken_over(
     assert {order.trust for order in orders.values()} == {"untrusted"}
     assert "+[upstreams.my-files]" in told.out
     assert "hunter2" not in told.out + told.err
-    assert all(f"'{name}'" in told.err for name in ("old", "asks", "broken"))
+    assert orders["home"].target == Program(command="${HOME}/bin/x")
+    left_out = ("old", "asks", "broken", "duetty", "folder", "secret")
+    assert all(f"'{name}'" in told.err for name in left_out)
+
+
+def test_servers_of_one_project_are_taken_over_where_it_is(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = {
+        "mcpServers": {"everywhere": {"command": "a"}},
+        "projects": {
+            str(home / "here"): {"mcpServers": {"here": {"command": "b"}}},
+            str(home / "there"): {"mcpServers": {"there": {"command": "c"}}},
+        },
+    }
+    (home / ".claude.json").write_text(json.dumps(document))
+    (home / "here").mkdir()
+    monkeypatch.chdir(home / "here")
+
+    tables, problems = found_servers("claude-code")
+
+    assert tables == {"here": {"command": "b"}, "everywhere": {"command": "a"}}
+    assert problems == []
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("elwood.toml", '[mcp.servers.a]\ncommand = "x"\n'),
+        ("config.toml", '[mcp_servers.a]\ncommand = "x"\n'),
+        ("settings.json", '{"github.copilot.mcp.servers": {"a": {"command": "x"}}}'),
+        ("settings.json", '{"mcp": {"servers": {"a": {"command": "x"}}}}'),
+        (".mcp.json", '{"mcpServers": {"a": {"command": "x"}}}'),
+    ],
+)
+def test_files_of_other_forms_are_read(home: Path, file: str, text: str) -> None:
+    (home / file).write_text(text)
+
+    assert found_servers(str(home / file)) == ({"a": {"command": "x"}}, [])
 
 
 def test_nothing_is_written_without_a_yes_and_nothing_twice(

@@ -189,6 +189,7 @@ def test_a_server_with_too_few_descriptors_opens_whole_sessions_or_none(
     server: ServerProcess,
 ) -> None:
     pid, keeper = server_pid(server), keeper_pid(server)
+    eventually(lambda: len(children_of(keeper)) == 2)  # the shells of both sessions, and no more
     shells = children_of(keeper)
     journals = journal_directories(server.paths.state)
     seen: set[str] = set()

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from duetty.client.hub_address import HubAddress
-from duetty.client.view_protocol import Viewing
 from tests.hub.conftest import Servers, wait_for
 from tests.server_process import ServerProcess
 
@@ -65,19 +63,6 @@ def test_sessions_of_every_machine_are_listed_and_used(
     ran = elsewhere.command("run", "--hub", servers.hub.url(), "-s", "build", "echo", "far")
 
     assert (ran.returncode, ran.stdout) == (0, "far\n")
-
-
-def test_a_session_of_another_machine_is_viewed_through_the_hub(
-    elsewhere: ServerProcess, servers: Servers, token: Path
-) -> None:
-    address = HubAddress(url=servers.hub.url(), token=token.read_text().strip())
-    viewing = Viewing.connect(address, "laptop")
-    try:
-        first = wait_for(lambda: viewing.receive() or None)
-    finally:
-        viewing.close()
-
-    assert first
 
 
 def test_a_session_is_shared_for_a_time_and_taken_back(

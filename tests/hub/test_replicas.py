@@ -1,6 +1,7 @@
 """Two replicas of a hub, a real NATS server and machines that joined: what fails costs no call,
 runs nothing twice, and says whether a command can have run."""
 
+import json
 import os
 import signal
 import socket
@@ -14,10 +15,17 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import httpx
 import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.server.subscriptions import ResourceUpdated
+from mcp.shared._httpx_utils import create_mcp_http_client
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
+from websockets.sync.client import ClientConnection
+from websockets.sync.client import connect as sync_connect
 
 from tests.hub.echo_host import echo_host
 from tests.hub.nats_server import NatsServer, nats_server
@@ -80,32 +88,35 @@ class Replicated:
         stack.callback(self.balancer.close)
         self.token = os.urandom(24).hex()
         self.a, self.b = self.replica("replica-a"), self.replica("replica-b")
-        self.machine = self._server("machine", "--hostname", "machine")
         self.balancer.targets = [self.port(self.a), self.port(self.b)]
-        token = self.machine.home / "hub-token"
-        token.write_text(self.token)
-        done = self.machine.command("join", self.balancer.url, "--token-file", str(token))
-        assert done.returncode == 0, done.stderr
+        self.machine = self.machine_of("machine", self.token)
         self.marks = self.machine.home / "marks"
 
     def replica(self, name: str) -> ServerProcess:
-        return self._server(name, "--hostname", name)
+        return self._server(name, DUETTY_HUB_ENGINE=self.engine.url)
 
-    def _server(self, name: str, *arguments: str) -> ServerProcess:
+    def machine_of(self, name: str, token: str, **env: str) -> ServerProcess:
+        """One that joined, with the token of its user."""
+        machine = self._server(name, **env)
+        file = machine.home / "hub-token"
+        file.write_text(token)
+        done = machine.command("join", self.balancer.url, "--token-file", str(file))
+        assert done.returncode == 0, done.stderr
+        return machine
+
+    def _server(self, name: str, **env: str) -> ServerProcess:
         home = Path(
             self._stack.enter_context(
                 tempfile.TemporaryDirectory(prefix="d-", dir="/tmp", ignore_cleanup_errors=True)
             )
         )
-        env = {} if name == "machine" else {"DUETTY_HUB_ENGINE": self.engine.url}
-        server = ServerProcess(
-            home, DUETTY_POLICY_PROFILE="open", DUETTY_SERVER_HOSTS=self.balancer.url[7:], **env
-        )
-        if name != "machine":  # one token for all replicas of a hub
+        usual = {"DUETTY_POLICY_PROFILE": "open", "DUETTY_SERVER_HOSTS": self.balancer.url[7:]}
+        server = ServerProcess(home, **{**usual, **env})
+        if "DUETTY_HUB_ENGINE" in env:  # one token for all replicas of a hub
             server.paths.state.mkdir(parents=True, mode=0o700)
             server.paths.token_file.write_text(self.token)
             server.paths.token_file.chmod(0o600)
-        server.start(*arguments)
+        server.start("--hostname", name)
         self._stack.callback(server.end)
         return server
 
@@ -339,6 +350,88 @@ async def test_a_ticket_of_one_replica_opens_one_websocket_at_the_other(hub: Rep
 
     assert "connected" in str(first)
     assert refused.value.response.status_code == 401
+
+
+def test_a_question_is_asked_and_answered_through_the_other_replica(hub: Replicated) -> None:
+    """Who looks there counts as there: attendance, the question and its answer cross the replicas."""
+    scopes = ["read", "input", "control", "join"]
+    hub.local(hub.a, "POST", "/users", {"name": "quest"})
+    given = {"scopes": [*scopes, "approve"], "person": True}
+    own = hub.local(hub.a, "POST", "/users/quest/tokens", given)["token"]
+    agents = hub.local(hub.a, "POST", "/users/quest/tokens", {"scopes": scopes})["token"]
+    asking = hub.machine_of("asking", own, DUETTY_POLICY_PROFILE="strict")
+    asking.client.post("/sessions", {"name": "work", "command": "bash"})
+    holder, other = held_by(hub)
+
+    def run(server: ServerProcess) -> httpx.Response:
+        asked = {"input": "touch asked-for", "max_wait_ms": 30_000}
+        headers = {"Authorization": f"Bearer {agents}"}
+        return httpx.post(
+            f"{server.url()}/sessions/work/run",
+            json=asked,
+            headers=headers,
+            timeout=60,
+        )
+
+    with sync_connect(
+        f"ws{other.url()[4:]}/ws/view", additional_headers={"Authorization": f"Bearer {own}"}
+    ) as viewer:
+        viewer.send(json.dumps({"type": "watch", "on": True}))
+        told(viewer, "sessions", lambda each: bool(each["sessions"]))
+        running = Later(lambda: run(holder))
+        question = told(viewer, "approval", lambda each: each["approval"]["state"] == "pending")
+        answer = {"approval": question["approval"]["id"], "via": "page"}
+        call = {"type": "call", "id": 1, "operation": "approval.approve", "arguments": answer}
+        viewer.send(json.dumps(call))
+        settled = told(viewer, "result", lambda each: each["id"] == 1)
+    answer = running.get()
+
+    assert answer.status_code == 200, answer.text
+    assert question["approval"]["session"] == "asking/work"
+    assert settled["result"]["state"] == "granted"
+    assert (asking.home / "asked-for").exists()
+
+
+def told(viewer: ClientConnection, kind: str, good: Callable[[Any], bool]) -> Any:
+    end_s = time.monotonic() + 60
+    while time.monotonic() < end_s:
+        message = viewer.recv(timeout=60)
+        fields = json.loads(message) if isinstance(message, str) else {"type": "bytes"}
+        if fields["type"] == kind and good(fields):
+            return fields
+    raise AssertionError(f"no such {kind}")
+
+
+async def test_an_agent_at_the_other_replica_is_told_that_a_screen_changed(hub: Replicated) -> None:
+    _, other = held_by(hub)
+
+    def made() -> tuple[str, ServerProcess]:
+        hub.local(other, "POST", "/users", {"name": "listener"})
+        given = {"scopes": ["read", "input", "join"]}
+        token = hub.local(other, "POST", "/users/listener/tokens", given)["token"]
+        machine = hub.machine_of("heard", token)
+        machine.client.post("/sessions", {"name": "told", "command": "cat"})
+        headers = {"Authorization": f"Bearer {token}"}
+        _eventually(
+            lambda: httpx.get(f"{other.url()}/sessions/told", headers=headers, timeout=60),
+            lambda answer: answer.status_code == 200,
+        )
+        return token, machine
+
+    token, machine = await anyio.to_thread.run_sync(made)
+    async with create_mcp_http_client(headers={"Authorization": f"Bearer {token}"}) as http:
+        transport = streamable_http_client(f"{other.url()}/mcp/wsh", http_client=http)
+        async with Client(transport, read_timeout_seconds=60) as client:
+            uris = [str(each.uri) for each in (await client.list_resources()).resources]
+            [uri] = [each for each in uris if "told" in each and "screen" in each]
+            async with client.listen(resource_subscriptions=[uri]) as events:
+                await anyio.to_thread.run_sync(
+                    machine.client.post, "/sessions/told/input", {"data": "typed"}
+                )
+                with anyio.fail_after(60):
+                    async for event in events:
+                        if isinstance(event, ResourceUpdated):
+                            break
 
 
 def test_the_engine_that_is_killed_costs_calls_of_the_other_replica_only(hub: Replicated) -> None:

@@ -106,6 +106,11 @@ def decided(line: str, *, cwd: str = "/home/u/p", actor: Actor = AGENT) -> str |
         "cp x $DUETTY_HOME/config.toml",
         'touch "${DUETTY_HOME}"/state/default/token',
         "curl --unix-socket /home/u/mine/state/server.sock http://x/server/stop",
+        "echo x > ../.config/duetty/config.toml",
+        "echo x > ../mine/state/x",
+        "cd .. && echo x > mine/state/x",
+        "cd ../mine && dd if=x of=state/x",
+        "cd ../.config; cd duetty; echo x > config.toml",
     ],
 )
 def test_a_line_that_names_what_keeps_agents_asks(line: str) -> None:
@@ -121,6 +126,9 @@ def test_a_line_that_names_what_keeps_agents_asks(line: str) -> None:
         "cat ~/.local/state/duetty/*/token",
         "ls .duetty/settings.json /home/u/mine/state/default/*",
         "curl -H @$HOME/mine/state/default/token http://127.0.0.1:1",
+        "cat ../mine/state/default/token",
+        "cd ../mine/state/default && cat token",
+        "cd ../mine/state/default && cat t*",
     ],
 )
 def test_a_line_that_reads_the_servers_own_token_asks(line: str) -> None:
@@ -169,6 +177,8 @@ def test_a_line_that_is_run_there_asks() -> None:
         "cd src/duetty && touch x",
         "touch mine/states",
         "ls .duetty ~/.config/duetty",
+        "echo x > ../other/config.toml",
+        "cd .. && touch duetty state",
     ],
 )
 def test_a_line_that_only_reads_them_or_names_others_does_not(line: str) -> None:

@@ -83,6 +83,37 @@ async def test_after_a_history_line_that_failed_the_next_run_works(engine: Engin
     assert (answer.exit_code, answer.output) == (0, "next")
 
 
+@pytest.mark.parametrize("shell", [*EDITORS, "dash"])
+async def test_keys_that_an_agent_left_at_the_prompt_are_no_part_of_its_next_run(
+    engine: Engine, shell: str
+) -> None:
+    await engine.open(command=shell)
+    outputs: list[str] = []
+
+    for keys in (["Up"], ["Escape"], ["Ctrl-R", "e"], ["a", "Left"], ["Ctrl-V"], ["Ctrl-X"]):
+        await engine.run("echo one")
+        await engine.call("input.press", session="s", keys=keys)
+        outputs.append((await engine.run("echo next")).output)
+
+    assert outputs == ["next"] * 6
+
+
+@pytest.mark.parametrize("shell", [*EDITORS, "dash"])
+async def test_what_an_agent_typed_ahead_or_over_the_row_is_no_part_of_its_next_run(
+    engine: Engine, shell: str
+) -> None:
+    await engine.open(command=shell)
+
+    with suppress(Deadline):
+        await engine.run("sleep 0.5", max_wait_ms=100)
+    await engine.call("input.write", session="s", data="ahead")
+    first = await engine.run("echo first")
+    await engine.call("input.write", session="s", data="some words " * 12)
+    second = await engine.run("echo second")
+
+    assert (first.output, second.output) == ("first", "second")
+
+
 @pytest.mark.skipif(shutil.which("vim") is None, reason="this machine has no vim")
 @pytest.mark.parametrize("shell", [*EDITORS, "dash"])
 async def test_a_run_behind_a_program_that_is_leaving_has_only_its_own_output(

@@ -69,6 +69,27 @@ def test_what_cannot_be_started_is_told_and_the_rest_is_offered(tmp_path: Path) 
     assert len(offer.problems) == 2
 
 
+def test_names_and_keys_of_other_hosts_are_understood(tmp_path: Path) -> None:
+    file = written(
+        tmp_path,
+        ".mcp.json",
+        **{
+            "My Server": {"command": "a", "alwaysAllow": ["x"], "disabled": True},
+            "Context7": {"type": "http", "url": "https://a.example/mcp"},
+            "my server": {"command": "b"},
+        },
+    )
+
+    offer = read_offer(file)
+
+    assert offer is not None
+    assert {name: order.enabled for name, order in offer.servers.items()} == {
+        "my-server": False,
+        "context7": True,
+    }
+    assert len(offer.problems) == 1  # two of one name
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"mcpServers": []}', "[" * 100_000])
 def test_a_broken_file_offers_nothing_and_says_so(tmp_path: Path, text: str) -> None:
     (tmp_path / ".mcp.json").write_text(text)

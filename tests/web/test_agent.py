@@ -2,6 +2,7 @@
 
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -69,6 +70,39 @@ def test_a_person_sees_text_calls_diffs_and_cost_beside_the_terminal(
     tab.wait_text(session, "looking")
     tab.page.get_by_text("echo looking").first.click()
     expect(tab.page.get_by_text("exit code 0").first).to_be_visible()
+
+
+def test_an_answer_comes_piece_by_piece_and_stays_when_it_is_stopped(
+    tab: Tab, server: ServerProcess, model: ModelServer
+) -> None:
+    rest = threading.Event()
+
+    text = "👍 **First** the `code`:\n\n```sh\nmake\n```\nand 👍 then more."
+    model.script = [say(text, pieces=60, second_half=rest)]
+    begin(tab, server, "say it slowly")
+
+    chat = tab.page.get_by_label("What was said and done")
+    expect(chat.locator("b", has_text="First")).to_be_visible()
+    expect(tab.page.locator("#agent-state")).to_contain_text("thinking")
+    tab.page.get_by_role("button", name="Stop", exact=True).click()
+
+    expect(chat).to_contain_text("stopped in the middle of this answer")
+    expect(chat).to_contain_text("👍 **First**")
+    rest.set()
+
+
+def test_code_in_an_answer_is_drawn_as_code(
+    tab: Tab, server: ServerProcess, model: ModelServer
+) -> None:
+    model.script = [say("Run `make`, **then**:\n\n```sh\nls <b>x</b>\n```\nand read.")]
+
+    begin(tab, server, "how?")
+
+    answer = tab.page.locator("li[data-is=answer]")
+    expect(answer.locator("pre")).to_have_text("ls <b>x</b>")
+    expect(answer.locator("code")).to_have_text("make")
+    expect(answer.locator("b")).to_have_text("then")
+    expect(answer).to_contain_text("and read.")
 
 
 def test_its_recording_shows_the_messages_beside_the_terminal_as_they_were_said(

@@ -116,3 +116,21 @@ def test_a_resource_is_read_from_the_palette_and_its_reference_taken_along(
         dialog.get_by_role("button", name="Copy its reference").click()
 
         expect(tab.page.get_by_text("Copied")).to_be_visible()
+
+
+def test_a_tool_is_tried_from_the_palette_with_what_it_takes(
+    browser: Browser, server: ServerProcess
+) -> None:
+    with browsing(browser, server) as tab:
+        tab.goto("tools")
+        tab.press("Control+Shift+K")
+        tab.page.get_by_role("combobox").fill("mcp__notes__echo")
+        tab.page.get_by_role("option", name="mcp__notes__echo tool").click()
+        dialog = tab.page.get_by_role("dialog")
+        dialog.get_by_role("textbox").fill("[]")
+        dialog.get_by_role("button", name="Call").click()
+        expect(dialog.get_by_role("alert")).to_contain_text("it takes an object")
+        dialog.get_by_role("textbox").fill('{"text": "tried"}')
+        dialog.get_by_role("button", name="Call").click()
+
+        expect(tab.page.get_by_role("dialog")).to_contain_text("tried")

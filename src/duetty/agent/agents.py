@@ -17,9 +17,9 @@ import anyio.to_thread
 
 from duetty.agent.conversation import Conversation
 from duetty.agent.hands import Hands, ToolCall, ToolOutcome, shortened, step_text
-from duetty.agent.history import lightened, open_calls
+from duetty.agent.history import is_heard, lightened, open_calls
 from duetty.agent.limits import Limits, raised, reached
-from duetty.agent.model import Answered, Model
+from duetty.agent.model import Answered, CheckedModel, Model
 from duetty.agent.models import key_in, model_problem, open_model, without_key
 from duetty.clock import Clock
 from duetty.config import Settings
@@ -78,7 +78,7 @@ class Agents:
         limits: Limits,
         context_tokens: int,
         key: str,
-        open_model: Callable[[], Model],
+        open_model: Callable[[], CheckedModel],
         problem: Callable[[], DuettyError | None],
         tasks: anyio.abc.TaskGroup,
     ) -> None:
@@ -88,11 +88,9 @@ class Agents:
         self._context_tokens = context_tokens
         self._key = key
         self._open_model = open_model
-        self.problem = problem
-        """What keeps it from a model of its own, if anything."""
-
+        self._problem = problem
         self._tasks = tasks
-        self._model: Model | None = None
+        self._model: CheckedModel | None = None
         self._live: dict[str, Conversation] = {}
         self._records: dict[str, ConversationRecord] | None = None
         self.hands: Hands | None = None
@@ -186,7 +184,13 @@ class Agents:
         return conversation
 
     async def send(
-        self, conversation: Conversation, text: str, *, by: str, model: Model | None = None
+        self,
+        conversation: Conversation,
+        text: str,
+        *,
+        by: str,
+        is_person: bool,
+        model: Model | None = None,
     ) -> int:
         """Say something to the agent; at its next turn, if it works already.
 
@@ -204,9 +208,10 @@ class Agents:
             pieces = await self.hands.context(conversation, text)
             if pieces:
                 conversation.append("context", pieces=[list(each) for each in pieces])
-            seq = conversation.append("message", text=text, by=by).seq
-            await self._flush()
-            if not conversation.is_working:
+            self._check_room(conversation)
+            seq = conversation.append("message", text=text, by=by, is_person=is_person).seq
+            await self._write_begun(conversation)
+            if not conversation.is_working and not is_heard(conversation.entries, seq):
                 self._start(conversation)
             return seq
 
@@ -221,7 +226,10 @@ class Agents:
             await self._model_for(conversation, model)
             if conversation.is_working:
                 raise ConversationRunning(f"{conversation.id} is at work already")
-            self._start(conversation)
+            self._check_room(conversation)
+            await self._write_begun(conversation)
+            if not conversation.is_working:
+                self._start(conversation)
 
     async def stop(self, conversation: Conversation, *, by: str) -> bool:
         """End the work in progress; whether there was any. What runs in a terminal goes on."""
@@ -233,30 +241,62 @@ class Agents:
             await conversation.over.wait()
         return True
 
-    def _start(self, conversation: Conversation) -> None:
-        if len(self.working()) >= MAX_WORKING:
+    def _check_room(self, conversation: Conversation) -> None:
+        if not conversation.is_working and len(self.working()) >= MAX_WORKING:
             raise Exhausted(f"{MAX_WORKING} conversations are at work", hint="stop one first")
+
+    async def _write_begun(self, conversation: Conversation) -> None:
+        """A server that ends from here on leaves work undone, and the next one must know that."""
+        if conversation.record.state != "running":
+            conversation.enter("running")
+        try:
+            await self._flush()
+        except StoreUnavailable as error:
+            if not conversation.is_working:
+                conversation.enter("failed", error.message, error.code)
+            raise
+
+    def _start(self, conversation: Conversation) -> None:
         conversation.scope = anyio.CancelScope()
         conversation.over = anyio.Event()
         conversation.stopped_by = None
-        conversation.enter("running")
+        if conversation.record.state != "running":
+            conversation.enter("running")
         self._tasks.start_soon(self._work, conversation)
 
-    def check_model(self, borrowed: Model | None) -> None:
+    async def problem(self) -> DuettyError | None:
+        """What keeps it from a model of its own, if anything. A keyring may take its time."""
+        if self._model is not None:
+            return None
+        return await anyio.to_thread.run_sync(self._problem)
+
+    async def check_model(self, borrowed: Model | None) -> None:
         """Raises:
         AgentNotConfigured, AgentNotInstalled: if there is no model, before anything is begun.
         """
-        if borrowed is None and (problem := self.problem()) is not None:
+        if borrowed is None and (problem := await self.problem()) is not None:
             raise problem
+
+    async def check(self) -> str | None:
+        """Whether address, key and name of the model that is set are good, as its provider says.
+
+        Raises:
+            AgentNotConfigured, AgentNotInstalled: if there is none.
+            ModelRefused, ModelUnavailable: if they are not.
+        """
+        return await (await self._own_model()).check()
+
+    async def _own_model(self) -> CheckedModel:
+        if self._model is None:
+            self._model = await anyio.to_thread.run_sync(self._open_model)
+        return self._model
 
     async def _model_for(self, conversation: Conversation, borrowed: Model | None) -> Model:
         if borrowed is not None:
             self._borrowed[conversation.id] = borrowed
         if conversation.id in self._borrowed:
             return self._borrowed[conversation.id]
-        if self._model is None:
-            self._model = await anyio.to_thread.run_sync(self._open_model)
-        return self._model
+        return await self._own_model()
 
     async def _flush(self) -> None:
         if not await anyio.to_thread.run_sync(self._store.flush):
@@ -297,6 +337,7 @@ class Agents:
             await self.hands.show_step(conversation, None)
 
     def _settle_stopped(self, conversation: Conversation) -> None:
+        self._broke_off(conversation, "stopped", "stopped in the middle of this answer")
         for call, begun in open_calls(conversation.entries):
             text = (
                 f"Stopped by {conversation.stopped_by} while this was in progress."
@@ -328,10 +369,8 @@ class Agents:
             await self._flush()
             for call in answered.calls:
                 await self._do(conversation, call, clock)
-            is_unread = any(
-                each.kind == "message" and each.seq > seen for each in conversation.entries
-            )
-            if not answered.calls and not is_unread:
+            last = next(each for each in reversed(conversation.entries) if each.kind == "message")
+            if not answered.calls and is_heard(conversation.entries, last.seq):
                 return
 
     async def _asked(
@@ -345,15 +384,19 @@ class Agents:
         while True:
             instructions = await self.hands.instructions(conversation)
             tools = await self.hands.tools(conversation)
-            seen = conversation.last_seq
-            conversation.partial = ""
-            conversation.do("thinking")
+            await self._step(conversation, "thinking")
+            seen = (
+                conversation.last_seq
+            )  # nothing is waited for from here until the model has it all
             try:
                 with anyio.move_on_after(self._left_s(conversation, clock)) as bound:
                     return await model.answer(
                         instructions, conversation.entries, tools, on_text=conversation.say
                     ), seen
                 if bound.cancelled_caught:
+                    self._broke_off(
+                        conversation, AgentLimit.code, "the time set for this work is up"
+                    )
                     return None, seen
             except ContextTooLong:
                 if summed_up:
@@ -367,10 +410,14 @@ class Agents:
                     raise
                 pause_s = min(max(pauses.pop(0), wanted_s or 0.0), MAX_RETRY_S)
                 self._fault(conversation, error, pause_s)
-                conversation.do(f"waiting for the model ({error.code})")
+                await self._step(conversation, f"waiting for the model ({error.code})")
                 await anyio.sleep(pause_s)
-            finally:
-                conversation.partial = "" if conversation.is_working else conversation.partial
+
+    async def _step(self, conversation: Conversation, step: str) -> None:
+        """Name the step to clients that follow the conversation, and in its session."""
+        assert self.hands is not None
+        conversation.do(step)
+        await self.hands.show_step(conversation, step)
 
     def _fault(
         self, conversation: Conversation, error: DuettyError, again_in_s: float | None
@@ -382,13 +429,19 @@ class Agents:
             text=conversation.partial,
             again_in_s=again_in_s,
         )
+        conversation.partial = ""
+
+    def _broke_off(self, conversation: Conversation, code: str, message: str) -> None:
+        """Keep the words of an answer that will not be finished."""
+        if text := conversation.partial:
+            conversation.append("fault", code=code, message=message, text=text, again_in_s=None)
+            conversation.partial = ""
 
     async def _do(self, conversation: Conversation, call: ToolCall, clock: "_Watch") -> None:
         assert self.hands is not None
         conversation.append("call", call=call.id, tool=call.tool, arguments=call.arguments)
         await self._flush()  # from here on it may have been done
-        conversation.do(step_text(call.tool, call.arguments))
-        await self.hands.show_step(conversation, conversation.step)
+        await self._step(conversation, step_text(call.tool, call.arguments))
         outcome = ToolOutcome(
             text="The time set for this work is up. What this call started may still run.",
             ok=False,
@@ -410,7 +463,7 @@ class Agents:
         """
         assert self.hands is not None
         while found := reached(conversation.entries, self._limits, minutes=clock.worked_s() / 60):
-            conversation.do(f"asks whether to go on: {found.reason}")
+            await self._step(conversation, f"asks whether to go on: {found.reason}")
             clock.pause()
             granted = await self.hands.may_go_on(conversation, found.reason)
             clock.go_on()
@@ -436,7 +489,7 @@ class Agents:
         """Have the model summarise the conversation; the entries stay as they are."""
         assert self.hands is not None
         model = await self._model_for(conversation, None)
-        conversation.do("summarising the conversation so far")
+        await self._step(conversation, "summarising the conversation so far")
         through = conversation.last_seq
         asking = ConversationEntry(
             conversation=conversation.id,

@@ -54,6 +54,11 @@ MAX_REASON_CHARS = 500
 """Of what a model's server says of its errors."""
 
 
+CHECK_S = 10.0
+MAX_NAMES = 10
+"""Models that are named where the one that is set is not among them."""
+
+
 class LibraryModel:
     def __init__(self, source: ModelSource) -> None:
         self._source = source
@@ -125,6 +130,43 @@ class LibraryModel:
             )
         return response
 
+    async def check(self) -> str | None:
+        """By the list of the provider's models. Clients of one make have it under one name."""
+        client: Any = getattr(self._model, "client", None)
+        if not type(client).__name__.startswith("Async") or not hasattr(client, "models"):
+            return None
+        try:
+            asking = client.with_options(max_retries=0, timeout=CHECK_S)
+            listed: list[str] = [str(each.id) for each in (await asking.models.list()).data]
+        except Exception as error:  # noqa: BLE001 - each provider's client has errors of its own
+            return self._check_failed(error)
+        name = self._model.model_name
+        if listed and name not in listed:
+            some = ", ".join(listed[:MAX_NAMES])
+            raise ModelRefused(
+                f"there is no model {name!r} at {self._model.base_url}; there are {some}",
+                hint="set agent.model to one of them",
+            )
+        return f"{self._model.base_url} has it"
+
+    def _check_failed(self, error: Exception) -> None:
+        status: Any = getattr(error, "status_code", None)
+        if status in (404, 405, 501):
+            return  # it answers, and lists nothing
+        text = self._keyless(str(error))
+        if status in (401, 403):
+            raise ModelRefused(f"the key is refused: {text}", hint="look at the key") from None
+        where = self._model.base_url
+        raise ModelUnavailable(
+            f"nothing answers at {where}: {text}",
+            hint="start the model's server, or mend agent.base_url",
+        ) from None
+
+    def _keyless(self, text: str) -> str:
+        key = self._source.key
+        plain = " ".join(text.split())
+        return (plain.replace(key, "[key]") if key else plain)[:MAX_REASON_CHARS]
+
     def _is_whole(self, response: ModelResponse) -> bool:
         """The library calls an answer of this protocol finished also where its stream broke off;
         the server's own reason for the end is kept beside.
@@ -157,10 +199,7 @@ class LibraryModel:
             return None
 
     def _model_error(self, error: Exception) -> Exception:
-        text = " ".join(_plain(error).split())
-        if self._source.key:
-            text = text.replace(self._source.key, "[key]")
-        text = text[:MAX_REASON_CHARS]
+        text = self._keyless(_plain(error))
         if isinstance(error, ModelContextWindowExceededError):
             return ContextTooLong(f"too long for the model: {text}")
         if isinstance(error, ModelHTTPError) and isinstance(error, ModelRateLimitError):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from duetty.agent.senders import meant_messages
 from duetty.store import ConversationEntry
 
 What = Literal["turns", "tokens", "money", "minutes"]
@@ -21,7 +22,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Used:
-    """What a conversation has taken: turns and minutes since its last message, the rest in all."""
+    """What a conversation has taken: turns and minutes since the last message of whom it works for, the rest in all."""
 
     turns: int = 0
     tokens_in: int = 0
@@ -44,8 +45,9 @@ def used(entries: Sequence[ConversationEntry]) -> Used:
     turns = tokens_in = tokens_out = last_tokens = 0
     cost = last_cost = 0.0
     known = True
+    anew = meant_messages(entries)
     for entry in entries:
-        if entry.kind == "message":
+        if entry.seq in anew:
             turns = 0
         elif entry.kind in ("answer", "summary"):
             body = entry.body
@@ -71,7 +73,8 @@ def raised(entries: Sequence[ConversationEntry], what: What) -> int:
     """How often a person granted as much again."""
     start = 0
     if what in ("turns", "minutes"):
-        start = max((at for at, each in enumerate(entries) if each.kind == "message"), default=0)
+        anew = meant_messages(entries)
+        start = max((at for at, each in enumerate(entries) if each.seq in anew), default=0)
     return sum(
         entry.kind == "limit" and entry.body["what"] == what and entry.body["granted"]
         for entry in entries[start:]

@@ -48,7 +48,8 @@ def entry_lines(entry: ConversationEntry, *, most: int | None = None) -> list[st
             summary = _cut(body["text"], most)
             return ["*Earlier parts were summed up for the model:*", "", summary]
         case "fault":
-            return [f"*`{body['code']}`: {body['message']}*"]
+            words = [_cut(body["text"], most), ""] if body["text"] else []
+            return [*words, f"*`{body['code']}`: {body['message']}*"]
         case "limit":
             answer = "went on" if body["granted"] else "stopped"
             return [f"*Limit of {body['what']} reached ({body['reason']}): {answer}*"]

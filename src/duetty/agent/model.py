@@ -49,6 +49,19 @@ class Model(Protocol):
         ...
 
 
+class CheckedModel(Model, Protocol):
+    async def check(self) -> str | None:
+        """Have its provider say whether address, key and name are good, at no cost: what was found.
+
+        None: the provider cannot be asked so.
+
+        Raises:
+            ModelUnavailable: if nothing answers there.
+            ModelRefused: if the key is wrong, or there is no such model.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSource:
     """Which model, where it is, and the key to it. The key shows in no text of this."""

@@ -3,17 +3,11 @@
 from collections.abc import Mapping
 from importlib.util import find_spec
 
-from duetty.agent.model import WHAT_TO_INSTALL, Model, ModelSource
-from duetty.config import Settings
+from duetty.agent.model import WHAT_TO_INSTALL, CheckedModel, ModelSource
+from duetty.config import MODEL_TO_SET, Settings
 from duetty.errors import AgentNotConfigured, AgentNotInstalled, DuettyError
 
 KEYRING_USER = "duetty"
-
-WHAT_TO_SET = (
-    "set agent.model, for example `DUETTY_AGENT_MODEL=openai:gpt-5` with OPENAI_API_KEY in the"
-    " server's environment; or agent.base_url and agent.model for an OpenAI-compatible server"
-    " of your own"
-)
 
 
 def key_variable(settings: Settings) -> str | None:
@@ -42,7 +36,7 @@ def model_source(settings: Settings, environment: Mapping[str, str]) -> ModelSou
     AgentNotConfigured: if settings name no model, or no key to it is found.
     """
     if not settings.agent_model:
-        raise AgentNotConfigured("no model is set for the agent", hint=WHAT_TO_SET)
+        raise AgentNotConfigured("no model is set for the agent", hint=MODEL_TO_SET)
     if not settings.agent_base_url and ":" not in settings.agent_model:
         raise AgentNotConfigured(
             f"agent.model is {settings.agent_model!r}, which names no provider",
@@ -94,7 +88,7 @@ def _key(settings: Settings, environment: Mapping[str, str]) -> str:
     return key_in(settings, environment)
 
 
-def open_model(settings: Settings, environment: Mapping[str, str]) -> Model:
+def open_model(settings: Settings, environment: Mapping[str, str]) -> CheckedModel:
     """The model as set. Loads its library: half a second, not for the event loop.
 
     Raises:

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import sys
 import time
 from typing import IO, Any
@@ -9,6 +10,7 @@ from urllib.parse import quote
 
 from duetty.cli.show import harmless, json_text, visible, wants_colour
 from duetty.client import Client, RemoteError
+from duetty.config import STARTED_BY
 from duetty.errors import ServerUnreachable
 
 WAIT_MS = 30_000
@@ -109,6 +111,7 @@ class AgentStream:
 
     def _show(self, message: dict[str, Any]) -> None:
         self._state_key = message["info"]["state_key"]
+        is_over = message["partial_chars"] < self._shown_chars
         for entry in message["entries"]:
             self._after = entry["seq"]
             if self._is_json:
@@ -116,8 +119,10 @@ class AgentStream:
             else:
                 self._show_entry(entry["kind"], entry["body"])
             if entry["kind"] in ("answer", "fault"):
-                self._shown_chars = 0
-        if partial := message["partial"]:
+                self._shown_chars, is_over = 0, True
+        if is_over:
+            self._shown_chars = 0  # the next answer is read from its beginning
+        elif partial := message["partial"]:
             self._shown_chars = message["partial_chars"]
             if self._is_json:
                 print(
@@ -133,6 +138,7 @@ class AgentStream:
                 self._say(body["text"][self._shown_chars :])
                 self._end_line()
             case "fault":
+                self._say(body["text"][self._shown_chars :])
                 self._end_line()
                 again = body["again_in_s"]
                 more = f"; asking again in {again:g} s" if again is not None else ""
@@ -154,7 +160,7 @@ class AgentStream:
 
     def _show_result(self, body: dict[str, Any]) -> None:
         diff = body["details"].get("diff")
-        lines = harmless(diff or body["text"]).split("\n")
+        lines = harmless(diff or body["text"]).rstrip("\n").split("\n")
         shown = lines if diff else lines[:RESULT_LINES]
         for line in shown:
             colour = "2" if body["ok"] else "31"
@@ -203,6 +209,12 @@ class AgentStream:
         line = approval["shown"] or approval["operation"]
         self._note(f"the agent asks for approval: {line}")
         self._note(f"  {approval['reason']}")
+        if STARTED_BY in os.environ:
+            self._note(
+                "in a session an answer could be the agent's own: answer on the page, or with the"
+                " keys that your attached terminal shows"
+            )
+            return
         terminal = _terminal() if sys.stderr.isatty() and not self._is_json else None
         if terminal is None:
             self._note(f"answer with: duetty approve {approval['id'][:6]}, or decline")

@@ -69,7 +69,7 @@ class Bridge:
         self._start_server = start_server
         self._stdin = stdin
         self._stdout = stdout
-        self._about = {"cwd": _cwd(), "dialect": dialect}
+        self._about = {"cwd": _cwd(), "dialect": dialect, "connection": os.urandom(8).hex()}
         if sandbox is not None:
             self._about |= {"sandbox": sandbox, "workspaces": list(workspaces)}
         self._first_answer = first_answer

@@ -4,7 +4,6 @@ import importlib.util
 import os
 import platform
 import shutil
-import socket
 import stat
 import subprocess
 import sys
@@ -13,11 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
-from urllib.parse import urlsplit
 
 from duetty import __version__
 from duetty.client import Client
-from duetty.config import Paths, load_settings
+from duetty.config import MODEL_TO_SET, Paths, load_settings
 from duetty.errors import DuettyError
 from duetty.shell import SHELL_KINDS, kind_of_program
 
@@ -32,6 +30,7 @@ SIGNALS_ABI = 6
 FEW_FILES = 1_024
 """With fewer, some dozens of sessions and connections are all that there is room for."""
 
+AGENT_S = 30.0
 CLOCK_S = 5.0
 PACKAGES = ("anyio", "mcp", "pyghostty", "pydantic", "starlette", "uvicorn", "websockets", "rich")
 
@@ -76,29 +75,28 @@ def findings(paths: Paths) -> Iterator[Finding]:
 
 def _agent(paths: Paths, client: Client) -> Iterator[Finding]:
     """The server's own environment has the key, so the server says how it stands."""
-    settings = load_settings(paths, os.environ).settings
     if not client.is_up():
-        model = settings.agent_model or "no model is set (the agent is optional)"
-        yield Finding("agent", "ok", f"{model}; start the server to check its key")
+        model = load_settings(paths, os.environ).settings.agent_model
+        if model:
+            yield Finding("agent", "ok", f"{model}; start the server to check its key")
+        else:
+            yield Finding(
+                "agent", "ok", f"no model is set, and none is needed; to use it {MODEL_TO_SET}"
+            )
         return
-    status = client.get("/agent/status")
+    status = client.get("/agent/status", check="true", wait_s=AGENT_S)
     if status["state"] == "not_configured":
         is_wanted = status["model"] is not None
         yield Finding("agent", "warning" if is_wanted else "ok", status["message"])
         return
-    yield Finding("agent", "ok", f"{status['model']}, {status['state']}")
-    if settings.agent_base_url:
-        address = urlsplit(settings.agent_base_url)
-        port = address.port or (443 if address.scheme == "https" else 80)
-        try:
-            socket.create_connection((address.hostname or "", port), timeout=CLOCK_S).close()
-        except OSError as error:
-            yield Finding(
-                "agent",
-                "broken",
-                f"nothing answers at {settings.agent_base_url}: {error.strerror or error}",
-                "start the model's server, or mend agent.base_url",
-            )
+    checked = status["checked"]
+    name = status["model"] or "the model of a connected host"
+    if checked is None:
+        yield Finding("agent", "ok", f"{name}, {status['state']}")
+    elif checked["code"] is None:
+        yield Finding("agent", "ok", f"{name}, {status['state']}; {checked['message']}")
+    else:
+        yield Finding("agent", "broken", f"{name}: {checked['message']}", checked["hint"])
 
 
 def _python() -> Iterator[Finding]:

@@ -51,6 +51,9 @@ def hub_place(arguments: argparse.Namespace, machine: str) -> Path | HubAddress:
             listed = client.get("/servers", wait_s=5)
             if any(machine in (each["hostname"], each["server_id"]) for each in listed):
                 return place
+            shared = client.get("/sessions", wait_s=10)  # of another user's machine
+            if any(machine == each["server"] for each in shared):
+                return place
     raise BadArguments(
         f"no hub knows a machine {machine!r}",
         hint="`duetty login HUB`, then `duetty list --everywhere`",

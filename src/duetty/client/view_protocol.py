@@ -5,7 +5,6 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import quote
 
 from duetty.client.hub_address import HubAddress
 from duetty.client.websocket import ConnectionLost, WebSocket
@@ -52,10 +51,8 @@ class Viewing:
         self._socket = socket_
 
     @classmethod
-    def connect(cls, socket_path: Path | HubAddress, server: str | None = None) -> "Viewing":
-        """`server`: a machine of that hub."""
-        query = "" if server is None else f"?server={quote(server, safe='')}"
-        return cls(WebSocket.connect(socket_path, f"{PATH}{query}"))
+    def connect(cls, socket_path: Path | HubAddress) -> "Viewing":
+        return cls(WebSocket.connect(socket_path, PATH))
 
     def fileno(self) -> int:
         return self._socket.fileno()

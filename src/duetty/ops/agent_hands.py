@@ -56,8 +56,8 @@ class AgentHands:
     def __init__(self, dispatcher: Dispatcher, services: Services) -> None:
         self._dispatcher = dispatcher
         self._services = services
-        self._steps: dict[str, tuple[str, str]] = {}
-        """By conversation: session and id of the overlay that names its step."""
+        self._steps: dict[str, tuple[str, str | None]] = {}
+        """By conversation: session and id of the overlay that names its step; None: a person took it away."""
 
     # --- what it can do --------------------------------------------------------------
 
@@ -213,28 +213,33 @@ class AgentHands:
     async def show_step(self, conversation: Conversation, step: str | None) -> None:
         """An overlay in the corner of its session: viewers see the agent's step."""
         door = self._door(conversation)
-        if (shown := self._steps.pop(conversation.id, None)) is not None:
-            with suppress(DuettyError):
-                await door("overlay.delete", {"session": shown[0], "id": shown[1]})
         found = session_of(conversation.record, self._services.registry)
+        session = None if step is None or found is None else found.profile.id
+        place, id_ = self._steps.get(conversation.id, (None, None))
+        if place != session:
+            self._steps.pop(conversation.id, None)
+            if id_ is not None:
+                with suppress(DuettyError):
+                    await door("overlay.delete", {"session": place, "id": id_})
         if step is None or found is None:
             return
+        cols = found.profile.cols
+        text = f" agent: {step[:STEP_CHARS]} "[: max(cols, 1)]
+        drawn = {
+            "session": session,
+            "x": max(cols - len(text), 0),
+            "width": len(text),
+            "spans": [{"text": text, "bold": True, "fg": "black"}],
+        }
         with suppress(DuettyError):
-            session, cols = found.profile.id, found.profile.cols
-            text = f" agent: {step[:STEP_CHARS]} "[: max(cols, 1)]
-            made = await door(
-                "overlay.create",
-                {
-                    "session": session,
-                    "x": max(cols - len(text), 0),
-                    "y": 0,
-                    "width": len(text),
-                    "height": 1,
-                    "spans": [{"text": text, "bold": True, "fg": "black"}],
-                    "background": {"bg": "blue"},
-                },
-            )
-            self._steps[conversation.id] = session, made.id
+            if place != session:
+                look = {"y": 0, "height": 1, "background": {"bg": "blue"}}
+                made = await door("overlay.create", drawn | look)
+                self._steps[conversation.id] = found.profile.id, made.id
+            elif id_ is not None:
+                self._steps[conversation.id] = found.profile.id, None
+                await door("overlay.patch", drawn | {"id": id_})
+                self._steps[conversation.id] = found.profile.id, id_
 
     def check(self, conversation: Conversation) -> None:
         token = conversation.record.token

@@ -7,12 +7,14 @@ from typing import Any
 import anyio
 
 from duetty.agent import Conversation, HostModel, Model, as_markdown
-from duetty.calls import Actor, Effect, Scope
+from duetty.calls import Actor, Confinement, Effect, Scope
 from duetty.errors import (
     AgentNotConfigured,
     AgentNotInstalled,
+    BadArguments,
     ConversationNotFound,
     ConversationRunning,
+    DuettyError,
     Exhausted,
     ModelRefused,
     ModelUnavailable,
@@ -40,6 +42,7 @@ from duetty.wire.agent import (
     ConversationsParams,
     EventsParams,
     Mentions,
+    ModelCheck,
     SendParams,
     SentMessage,
     StopParams,
@@ -60,12 +63,14 @@ async def _send(params: SendParams, services: Services, actor: Actor) -> SentMes
         text += ATTACHED.format(params.attached)
     model = _borrowed(services, actor)
     if params.conversation is None:
-        agents.check_model(model)
+        await agents.check_model(model)
         conversation = await agents.begin(params.text, **_rights(params, services, actor))
     else:
         conversation = await _found(params.conversation, services, actor)
         _permit(conversation, actor)
-    seq = await agents.send(conversation, text, by=actor.name, model=model)
+    seq = await agents.send(
+        conversation, text, by=actor.name, is_person=actor.kind == "person", model=model
+    )
     with anyio.move_on_after(params.wait_ms / 1000):
         while params.wait_ms and conversation.is_working:
             await conversation.wait_change()
@@ -102,14 +107,21 @@ def _rights(params: SendParams, services: Services, actor: Actor) -> dict[str, A
             raise ScopeMissing(f"this token is for session {actor.session!r} only")
         session = actor.session
     found = None if session is None else services.registry.find(session)
+    if params.workspaces and (actor.kind != "person" or params.sandbox is None):
+        raise BadArguments(
+            "workspaces go with a sandbox, and a person names them", hint="leave them out"
+        )
+    confined = actor.confined
+    if confined is None and params.sandbox is not None:
+        confined = Confinement(sandbox=params.sandbox, workspaces=tuple(params.workspaces or ()))
     return {
         "started_by": actor.identity,
         "scopes": tuple(sorted(each.value for each in actor.scopes & GIVEN)),
         "token": actor.token,
         "only_session": actor.session,
         "only_session_id": actor.session_id,
-        "sandbox": None if actor.confined is None else actor.confined.sandbox,
-        "workspaces": () if actor.confined is None else actor.confined.workspaces,
+        "sandbox": None if confined is None else confined.sandbox,
+        "workspaces": () if confined is None else confined.workspaces,
         "session": None if found is None else found.name,
         "session_id": None if found is None else found.profile.id,
         "cwd": params.cwd,
@@ -209,6 +221,18 @@ async def _log(params: ConversationParams, services: Services, actor: Actor) -> 
 
 
 async def _status(params: AgentStatusParams, services: Services, actor: Actor) -> AgentStatus:
+    status = await _plain_status(params, services, actor)
+    if not params.check or status.state == "not_configured" or status.model is None:
+        return status
+    try:
+        found = await services.agents.check()
+        checked = ModelCheck(code=None, message=found or "its provider cannot be asked about it")
+    except DuettyError as error:
+        checked = ModelCheck(code=error.code, message=error.message, hint=error.hint or "")
+    return status.model_copy(update={"checked": checked})
+
+
+async def _plain_status(params: AgentStatusParams, services: Services, actor: Actor) -> AgentStatus:
     agents = services.agents
     model = services.settings.agent_model or None
     working = sum(may_see(each.record, actor) for each in agents.working())
@@ -222,7 +246,7 @@ async def _status(params: AgentStatusParams, services: Services, actor: Actor) -
             conversation = busy[-1]
         elif seen:
             conversation = await agents.find(seen[0].id)
-    problem = agents.problem() if _borrowed(services, actor) is None else None
+    problem = await agents.problem() if _borrowed(services, actor) is None else None
     if conversation is None or (problem is not None and not conversation.is_working):
         return AgentStatus(
             state="idle" if problem is None else "not_configured",
@@ -230,13 +254,19 @@ async def _status(params: AgentStatusParams, services: Services, actor: Actor) -
             message="nothing was asked yet"
             if problem is None
             else f"{problem.message}: {problem.hint}",
+            checked=None,
             conversation=None if conversation is None else _live(conversation, services),
             working=working,
         )
     info = _live(conversation, services)
     doing = info.doing or info.reason or "it has answered"
     return AgentStatus(
-        state=info.state, model=model, message=doing, conversation=info, working=working
+        state=info.state,
+        model=model,
+        message=doing,
+        checked=None,
+        conversation=info,
+        working=working,
     )
 
 

@@ -87,7 +87,7 @@ async def _typed(
     is_same = before is not None and now is not None and before.pid == now.pid
     return Written(
         bytes=len(data),
-        after=await run_result(answer, session, params, actor),
+        after=await run_result(answer, session, params, services, actor),
         had_effect=_had_effect(answer, is_same=is_same) if is_interrupt else None,
     )
 

@@ -36,9 +36,6 @@ from duetty.session import (
 from duetty.wire.params import MAX_IDLE_MS, IdleParams, Nothing, RunParams, WaitParams, WatchParams
 from duetty.wire.results import BlockInfo, Ended, Idle, RunResult, ScreenCursor, WaitResult
 
-MAX_LEFT = 64
-"""Ends kept for later answers, for each session; the oldest go first."""
-
 INTERRUPT_S = 2.0
 """For Ctrl-C after the caller has gone."""
 
@@ -92,7 +89,7 @@ async def _answer(run: Run, params: RunParams, services: Services, actor: Actor)
     answer = await run.answer(output_limit=limit)
     if params.interrupt and answer.completed_by == "deadline":
         await services.registry.interrupt(session, actor=actor)
-    return await run_result(answer, session, params, actor)
+    return await run_result(answer, session, params, services, actor)
 
 
 async def _ended(params: Nothing, services: Services, actor: Actor) -> list[Ended]:
@@ -101,11 +98,9 @@ async def _ended(params: Nothing, services: Services, actor: Actor) -> list[Ende
     for session in services.registry.sessions():
         if actor.session not in (None, session.name):
             continue
-        mine = [each for each, who in session.left.items() if who == actor.identity]
-        for wanted in mine:
+        for wanted in [each for each, who in session.left.items() if _is_for(who, actor, services)]:
             if wanted == session.profile.id and session.is_exited:
                 found.append(_ended_session(session))
-                services.registry.end_was_reported(session)
             elif block := next((each for each in session.recent if each.id == wanted), None):
                 found.append(
                     Ended(
@@ -118,8 +113,16 @@ async def _ended(params: Nothing, services: Services, actor: Actor) -> list[Ende
                 )
             else:
                 continue
-            del session.left[wanted]
+            services.registry.end_was_told(session, wanted)
     return found
+
+
+def _is_for(caller: str, actor: Actor, services: Services) -> bool:
+    """It was this caller who left it, or a host of the same user that has gone."""
+    identity, _, connection = caller.partition("\t")
+    if actor.identity != identity:
+        return False
+    return connection in ("", actor.connection) or not services.hosts.is_connected(connection)
 
 
 def _ended_session(session: Session) -> Ended:
@@ -182,17 +185,17 @@ async def _run_in_turn(session: Session, run: Run, gone: Callable[[], Awaitable[
 
 
 async def run_result(
-    answer: RunAnswer, session: Session, params: WatchParams, who: Actor
+    answer: RunAnswer, session: Session, params: WatchParams, services: Services, who: Actor
 ) -> RunResult:
     output, blocks = answer.output, answer.blocks
     shown = await screen_shape(session, styled=params.format == "styled") if params.screen else None
-    changed = session.shown.changes(who.identity, session.rows())
+    alternate = session.alternate_active
+    changed = session.shown.changes(who.caller, session.rows(), alternate=alternate)
     cursor = session.cursor
     last = blocks[-1] if blocks else session.prompt.open_block
-    if answer.completed_by in ("deadline", "text") and last is not None and last.is_open:
-        session.left[last.id] = who.identity
-        if len(session.left) > MAX_LEFT:
-            del session.left[next(iter(session.left))]
+    block = answer.next_block if last is None else last.id
+    if answer.completed_by in ("deadline", "text") and block and (last is None or last.is_open):
+        services.registry.leave(session, block, who.caller)
     return RunResult(
         completed_by=answer.completed_by,
         exit_code=answer.exit_code,
@@ -200,12 +203,13 @@ async def run_result(
         output_bytes=output.total_bytes if output else 0,
         omitted_bytes=output.omitted_bytes if output else 0,
         omitted_lines=output.omitted_lines if output else 0,
-        block=last.id if last else None,
+        block=block,
         blocks=[block.id for block in blocks],
         running=_running(session, answer),
         state=answer.state.word,
         state_known_by=answer.state.known_by,
         continuation=answer.state.continuation,
+        into_program=answer.into_program,
         cwd=answer.cwd,
         duration_ms=answer.duration_ms,
         generation=answer.generation,

@@ -86,6 +86,7 @@ def _open_request(params: OpenParams, services: Services, actor: Actor) -> OpenR
         sandbox=sandbox_order(params, settings, actor, services.registry),
         owner=actor.identity,
         bounds=_bounds(params, services),
+        left_by=actor.caller if params.background else None,
     )
 
 
@@ -94,7 +95,6 @@ def _bounds(params: OpenParams, services: Services) -> Bounds:
     return Bounds(
         ends_at_ns=None if run_ms is None else services.clock.wall_ns() + run_ms * 1_000_000,
         max_output_bytes=params.max_output_bytes,
-        is_background=params.background,
     )
 
 
@@ -251,7 +251,7 @@ def own_candidates(services: Services, actor: Actor) -> list[Candidate]:
 
 def _may_be_meant(session: Session, actor: Actor) -> bool:
     """A background run takes no input."""
-    if session.is_exited or session.profile.bounds.is_background:
+    if session.is_exited or session.profile.id in session.left:
         return False
     is_confined = actor.confined is None or session.profile.sandbox != "none"
     return actor.session in (None, session.name) and is_confined

@@ -75,7 +75,7 @@ def background_info(session: Session) -> Background | None:
     line = profile.command if block is None else block.command_line
     ends_at_ns = profile.bounds.ends_at_ns
     return Background(
-        owner=owner,
+        owner=owner.partition("\t")[0],
         command_line=(line or "")[:EXCERPT_CHARS] or None,
         block=None if block is None else block.id,
         ends_at=None if ends_at_ns is None else time_text(ends_at_ns),

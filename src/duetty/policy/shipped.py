@@ -56,6 +56,15 @@ SHIPPED: dict[str, object] = {
             "not_matches": ["duetty status", "duetty persist", "duetty servers", "pkill -f pytest"],
             "why": "the server, its tokens and what it is set to are a person's",
         },
+        {
+            "name": "own-agent",
+            "decide": "ask",
+            "actor": ["agent", "node"],
+            "command": _ours("ask **", "agent resume **"),
+            "matches": ["duetty ask 'go on'", "make 2>&1 | duetty ask why", "python3 -m duetty agent resume 3f2a"],
+            "not_matches": ["duetty agent list", "duetty agent log 3f2a", "echo ask"],
+            "why": "it spends a model's money beyond this one's own limits",
+        },
     ]
 }
 # fmt: on

@@ -1,7 +1,8 @@
 """How long a session may run and how much it may print: kept with it, so a new server holds to it too."""
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Literal
 
 BoundReached = Literal["deadline", "output", "memory"]
@@ -11,8 +12,8 @@ BoundReached = Literal["deadline", "output", "memory"]
 class Bounds:
     ends_at_ns: int | None = None
     max_output_bytes: int | None = None
-    is_background: bool = False
-    """Its caller does not wait for it, and has not heard of its end yet."""
+    left: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Who stopped waiting for what and has not heard of its end: a caller by the id of the session or block."""
 
 
 NO_BOUNDS = Bounds()

@@ -8,12 +8,15 @@ MAX_CALLERS = 32
 
 class LastShown:
     def __init__(self) -> None:
-        self._rows: dict[str, tuple[str, ...]] = {}
+        self._rows: dict[tuple[str, bool], tuple[str, ...]] = {}
 
-    def changes(self, caller: str, rows: Sequence[str]) -> dict[int, str]:
-        """Rows that differ from what this caller was shown, by number; it has seen all of them then."""
-        before = self._rows.pop(caller, ())
-        self._rows[caller] = tuple(rows)
+    def changes(self, caller: str, rows: Sequence[str], *, alternate: bool) -> dict[int, str]:
+        """Rows that differ from what this caller was shown of this screen, by number; it has seen all of
+        them then. What stood on the other screen meanwhile is no change of this one.
+        """
+        key = (caller, alternate)
+        before = self._rows.pop(key, ())
+        self._rows[key] = tuple(rows)
         if len(self._rows) > MAX_CALLERS:
             del self._rows[next(iter(self._rows))]
         return {

@@ -156,9 +156,9 @@ class Prompt:
                 case Closed():
                     self._chronicle.closed(change, at_ns=at_ns, actor=self.actor)
         if mark.trusted and not mark.secondary:
-            if mark.kind is MarkKind.OUTPUT:
-                self.typed.clear()
-            elif mark.kind is MarkKind.PROMPT:
+            if mark.kind is MarkKind.DONE:
+                self.typed.done()
+            elif mark.kind in (MarkKind.OUTPUT, MarkKind.PROMPT):
                 self.typed.prompt()
             if self.line.marked(mark.kind, before):
                 self.enter()
@@ -182,8 +182,8 @@ class Prompt:
             self.line.interrupted(self.count, phase)
         if not judged:
             self.line.is_touched = True
-            if self._profile.shell_kind.terminal_assembles_lines and self._is_canonical:
-                self.line.assembled(data, phase)
+        if self._profile.shell_kind.terminal_assembles_lines and self._is_canonical:
+            self.line.assembled(data, phase)
         if self.line.typed(data, phase):
             self.enter()
         self.actor = actor

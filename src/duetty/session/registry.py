@@ -4,7 +4,6 @@ import errno
 import logging
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from secrets import token_hex
@@ -88,6 +87,9 @@ PRIVATE = ".tmp"
 
 INPUTS = ".in"
 """The same of one with what commands are given to read."""
+
+MAX_LEFT = 64
+"""Ends to be told of one session; the oldest are never asked for any more."""
 
 END_GRACE_S = 2.0
 """For a session whose time is up, until KILL."""
@@ -344,6 +346,8 @@ class Registry:
             size_rule=self._size_rule,
             lane=self._lane,
         )
+        if request.left_by is not None:
+            session.left[id_] = request.left_by
         self._add(session)
         self._workspaces[id_] = wrapped.workspaces
         session.attach(opened.master)
@@ -552,10 +556,8 @@ class Registry:
             self._save(session)
 
     def _hold(self, session: Session) -> None:
-        """Hold the session to its bounds; whoever does not wait for it is to be told of its end."""
+        """Hold the session to its bounds."""
         bounds = session.profile.bounds
-        if bounds.is_background and session.profile.owner is not None:
-            session.left[session.profile.id] = session.profile.owner
         if session.is_exited or (bounds.ends_at_ns is None and bounds.max_output_bytes is None):
             return
 
@@ -596,10 +598,17 @@ class Registry:
         log.warning("session_took_too_much_memory", extra={"session": session.profile.id})
         self._tasks.start_soon(partial(self.close, session, first=Signals.SIGKILL, grace_s=0))
 
-    def end_was_reported(self, session: Session) -> None:
-        """Whoever left it running knows of its end; nobody is told again."""
-        session.profile.bounds = replace(session.profile.bounds, is_background=False)
+    def leave(self, session: Session, block: str, caller: str) -> None:
+        """A caller stops waiting for this block: it is to be told of its end, by another server too."""
+        session.left[block] = caller
+        if len(session.left) > MAX_LEFT:
+            del session.left[next(iter(session.left))]
         self._save(session)
+
+    def end_was_told(self, session: Session, what: str) -> None:
+        """Whoever left it running knows of its end; nobody is told again."""
+        if session.left.pop(what, None) is not None:
+            self._save(session)
 
     async def interrupt(self, session: Session, *, actor: Actor) -> None:
         """Do what Ctrl-C does, also to a program that has not read its input for long.

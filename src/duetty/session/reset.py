@@ -15,6 +15,9 @@ from duetty.session.session import Session
 STEP_S = 0.7
 """What a program gets to obey each step."""
 
+CURE_S = 10.0
+"""For the line that puts the terminal right, on a machine that is busy."""
+
 CURE = r"stty sane; printf '\033[?1049l\033[r\033[999;1H\033[?1000l\033[?1002l\033[?1003l\033[?1006l\033[?25h\033[0m'"
 """Lines, echo and signals again; off the alternate screen, without the mouse, with a cursor."""
 
@@ -53,7 +56,7 @@ async def reset(registry: Registry, session: Session, *, actor: Actor, clock: Cl
         await wait_rest(session)
     run = Run(session=session, line=CURE, actor=actor, quiet_s=STEP_S, clock=clock)
     try:
-        with anyio.move_on_after(2 * STEP_S):
+        with anyio.move_on_after(CURE_S):
             await run.start()
             await run.wait()
     finally:

@@ -114,7 +114,7 @@ def _line_ended(session: Session) -> bool:
 
 def records(store: Store, journals: Path) -> list[SessionRecord]:
     """What the store remembers, and what only the journals' directories still do. Blocks."""
-    found = store.sessions()
+    found = [_with_newest_bounds(record, journals) for record in store.sessions()]
     known: set[str] = {record.id for record in found}
     for directory in sorted(journals.iterdir()):
         if directory.name in known:
@@ -127,6 +127,12 @@ def records(store: Store, journals: Path) -> list[SessionRecord]:
             # The server was killed while it opened or removed this one.
             remove_trees(directory)
     return found
+
+
+def _with_newest_bounds(record: SessionRecord, journals: Path) -> SessionRecord:
+    """Who is to be told of an end is written beside the journal at once; the store is a second behind."""
+    beside = read_sidecar(journals / record.id)
+    return record if beside is None else replace(record, bounds=beside.bounds)
 
 
 class RecordedRun(NamedTuple):

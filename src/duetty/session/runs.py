@@ -18,6 +18,7 @@ from duetty.blocks import Phase, State
 from duetty.calls import Actor
 from duetty.clock import Clock
 from duetty.errors import BadArguments, OutputExpired, SessionBusy, SessionExited
+from duetty.ids import BlockId, block_id
 from duetty.session.block import Block
 from duetty.session.chronicle import LEAVES_EDITOR
 from duetty.session.echo import typed_line
@@ -79,6 +80,8 @@ _ENDS_BLOCKS = re.compile(r"i?python|pypy|bpython|ptpython")
 _PROMPT = re.compile(r"\W{0,8}")
 """What a program shows before a line that goes on."""
 
+_LEAVES_SCREEN = re.compile(rb"\x1b\[\?(?:1049|1047|47)l")
+
 MAX_ECHO_BYTES = 16 * 1024
 """How much is looked at for the echo of one line, or for a prompt."""
 
@@ -96,6 +99,10 @@ class RunAnswer:
     cwd: str
     duration_ms: float
     generation: int
+    into_program: bool
+    """No shell was at its prompt: a program that had the terminal was given the line."""
+    next_block: BlockId | None
+    """What its block will be called, where the shell has taken the line and not yet begun with it."""
     match: Found | None = None
 
 
@@ -120,6 +127,8 @@ class Run:
     _at_prompt: bool = False
     _before: str = ""
     """The row that the line was typed into, up to it: the prompt of a program without marks."""
+    _is_echoed: bool = True
+    """What is typed is shown, as far as the terminal's settings tell."""
     _last_block: int = 0
     _gathered: list[Block] = field(default_factory=list[Block])
     _was_fullscreen: bool = False
@@ -171,6 +180,7 @@ class Run:
         """Note where things stand, so that what comes from now on can be told from it."""
         session = self.session
         self._was_fullscreen = session.alternate_active
+        self._is_echoed = session.is_echoed
         self._before = "" if self._at_prompt or session.alternate_active else _cursor_row(session)
         self._last_block = session.recent[-1].number if session.recent else 0
         session.chronicle.collect(self._gathered)
@@ -192,7 +202,7 @@ class Run:
             return
         raise SessionBusy(
             f"no shell of {self.session.name!r} is at its prompt, and only a shell can give a command its stdin",
-            hint="end the program that runs, or leave out stdin to type to it",
+            hint="in an inner shell write it as a here-document, cat > path <<'EOF'; else end the program that runs",
             details={"state": self.session.state().word},
         )
 
@@ -264,8 +274,17 @@ class Run:
             cwd=session.cwd,
             duration_ms=known_ms if known_ms is not None and self._at_prompt else elapsed_ms,
             generation=session.activity.generation,
+            into_program=not self._at_prompt,
+            next_block=self._next_block(blocks),
             match=self.match,
         )
+
+    def _next_block(self, blocks: tuple[Block, ...]) -> BlockId | None:
+        session = self.session
+        is_over = self.completed_by is not None or self.by_keys or session.prompt.is_continuing
+        if is_over or blocks or session.prompt.open_block is not None or not self._at_prompt:
+            return None
+        return block_id(session.profile.id, self._last_block + 1)
 
     def close(self) -> None:
         self.session.chronicle.stop_collecting(self._gathered)
@@ -287,14 +306,20 @@ class Run:
         """
         session = self.session
         await self._wait_started()
+        pressed: list[bytes] = []
         while True:
             await self._wait_reader()
             await self._wait_prompt()
-            if not session.prompt.line.is_touched or (
+            if session.prompt.line.is_touched and not (
                 await self._is_at_rest() and await self._is_taken_back()
             ):
+                continue
+            key = self._key_for_own(pressed)
+            if key is None:
                 break
-        await self._take_back_own()
+            pressed.append(key)
+            session.write(key, actor=self.actor, judged=True)
+            session.prompt.line.is_touched = True
         self._check_empty()
         self._check_readable()
         if self._needs_paste(self.line.rstrip("\r\n")):
@@ -341,22 +366,30 @@ class Run:
             session.write(INTERRUPT, actor=self.actor, judged=True)
         return session.prompt.phase is Phase.INPUT
 
-    async def _take_back_own(self) -> None:
-        """What this agent itself left at the prompt, a key too many for a pager, is no part of its run."""
+    def _key_for_own(self, pressed: list[bytes]) -> bytes | None:
+        """What takes back that this agent itself left at the prompt, a key too many for a pager: it is no
+        part of its run. None where nothing of its own is left, or `pressed` did not help.
+        """
         session = self.session
         if not session.prompt.line.is_touched or session.prompt.phase is not Phase.INPUT:
-            return
-        if not session.prompt.has_half_line():
-            return
-        own = session.prompt.typed.by(self.actor)
-        if own is None and session.profile.shell_kind.has_line_editor:
-            own = session.prompt.line_so_far(
-                self.actor
-            )  # typed ahead of the prompt, and shown there
-        if own and "\n" not in own:
-            session.write(KILL_LINE, actor=self.actor, judged=True)
-            await self._is_at_rest()
-            await self._is_taken_back()
+            return None
+        typed = session.prompt.typed
+        is_shown = session.prompt.has_half_line()
+        if not is_shown and (pressed or not typed.has_prefix):
+            return None
+        is_own = typed.is_only_of(self.actor) or (pressed and typed.is_empty)
+        if is_shown and not pressed and session.profile.shell_kind.has_line_editor:
+            own = typed.by(self.actor)
+            if own is None:
+                own = session.prompt.line_so_far(
+                    self.actor
+                )  # typed ahead of the prompt, and shown there
+            if own and "\n" not in own:
+                return KILL_LINE
+        if not is_own or self.actor.kind == "person" or len(pressed) > PRESSED_AGAIN:
+            return None
+        # A recalled line, a search, Escape: only Ctrl-C ends them all. It costs the shell's `$?`.
+        return INTERRUPT
 
     def _check_empty(self) -> None:
         """Refuse to type into another's half-typed line."""
@@ -630,12 +663,23 @@ class Run:
             return OutputText(text="", total_bytes=0)  # nothing ran; what is shown is the line
         if not slices:
             slices = [(self._offset, session.journal.end)]
+        if self._was_fullscreen:
+            slices = [self._behind_screen(*slices[0]), *slices[1:]]
         if not self._at_prompt:
             slices = [(self._own_start(slices[0][0]), slices[0][1]), *slices[1:]]
             slices = [*slices[:-1], (slices[-1][0], self._own_end(*slices[-1]))]
         if sum(end - start for start, end in slices) <= INLINE_BYTES:
             return self._render(slices, limit)
         return await anyio.to_thread.run_sync(self._render, slices, limit)
+
+    def _behind_screen(self, start: int, end: int) -> tuple[int, int]:
+        """What came after the full-screen program left: it drew for a screen that is gone."""
+        try:
+            drawn = self.session.journal.read(start, min(end, start + INLINE_BYTES))
+        except OutputExpired:
+            return start, end
+        left = list(_LEAVES_SCREEN.finditer(drawn))
+        return (start + left[-1].end() if left else start), end
 
     def _shell_message(self, limit: int) -> OutputText | None:
         """What the shell printed about a line that it did not run."""
@@ -658,8 +702,7 @@ class Run:
     def _own_start(self, start: int) -> int:
         """Behind the echo of what was typed into a program that announces nothing."""
         session = self.session
-        echo, canonical = session.pty.echo_and_canonical()
-        if start != self._offset or (canonical and not echo):
+        if start != self._offset or not self._is_echoed:
             return start
         prompts: set[str] = set()
         lines = self._text().split("\n")
@@ -678,7 +721,7 @@ class Run:
                 is_echo = _PROMPT.fullmatch(before) is not None
                 prompts.add(before.strip())
             if not is_echo:
-                return start
+                return self._accepted() or start
             start += len(shown) + 1
         # The terminal echoed a line end while the program read no line: its prompt comes after.
         for _ in lines:
@@ -687,6 +730,13 @@ class Run:
                 break
             start += len(shown) + 1
         return start
+
+    def _accepted(self) -> int | None:
+        """Behind what a line editor drew of a paste, which it does in its own way, until it took the line."""
+        journal = self.session.journal
+        drawn = journal.read(self._offset, min(journal.end, self._offset + MAX_ECHO_BYTES))
+        left = LEAVES_EDITOR.search(drawn) if self._several else None
+        return self._offset + left.end() if left else None
 
     def _shown_line(self, start: int) -> bytes | None:
         """The whole line there, without its end. Raises OutputExpired."""

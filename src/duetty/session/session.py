@@ -52,6 +52,9 @@ from duetty.vt import Cursor, GridRow, Screen, Scrollback, Terminal, encode_keys
 
 log = logging.getLogger("duetty.session")
 
+LOOKS = 3
+"""How often the kernel is asked about a program that prints meanwhile, until the state is not known."""
+
 ECHO_BYTES = 64
 """What a key, or a few of them, make a program print."""
 
@@ -107,8 +110,8 @@ class Session:
         self.run_lock = anyio.Lock(fast_acquire=True)
         """Runs on one session queue here, in order."""
 
-        self.left: dict[str, str] = {}
-        """Blocks that somebody stopped waiting for, and who: their end is to be told."""
+        self.left = dict(profile.bounds.left)
+        """Blocks, or the session itself, that a caller stopped waiting for: whom to tell of their end."""
 
         self.bound_reached: BoundReached | None = None
         """Which of its bounds ended it, if one did."""
@@ -202,13 +205,16 @@ class Session:
 
     async def look(self) -> State:
         """The state, with the kernel asked where only it can tell."""
-        if not self.is_exited and self.prompt.is_unannounced:
+        for _ in range(LOOKS):
+            if self.is_exited or not self.prompt.is_unannounced:
+                break
             generation = self.activity.generation
             probe = await self.probe()
             is_current = generation == self.activity.generation and not self.pty.has_output
             if not self.is_exited and is_current:
                 self._probe = probe
                 self._probe_generation = generation
+                break
         self._tell_state()
         return self.state()
 
@@ -276,6 +282,12 @@ class Session:
         if not canonical:
             return "raw"
         return None if echo else "no_echo"
+
+    @property
+    def is_echoed(self) -> bool:
+        """By the terminal, or by a program that reads key by key and shows them itself."""
+        echo, canonical = self.pty.echo_and_canonical()
+        return echo or not canonical
 
     @property
     def cursor(self) -> Cursor:

@@ -43,6 +43,8 @@ class OpenRequest:
     sandbox: SandboxRequest = NO_SANDBOX
     owner: str | None = None
     bounds: Bounds = NO_BOUNDS
+    left_by: str | None = None
+    """The caller that does not wait for it, and is to be told of its end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

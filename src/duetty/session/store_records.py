@@ -1,6 +1,7 @@
 """What the store records about a session and its blocks."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from duetty.calls import Actor
 from duetty.errors import OutputExpired
@@ -39,7 +40,7 @@ def session_record(session: Session) -> SessionRecord:
         owner=profile.owner,
         workspace=profile.workspace or None,
         network=profile.network,
-        bounds=bounds_text(profile.bounds),
+        bounds=bounds_text(replace(profile.bounds, left=session.left)),
     )
 
 

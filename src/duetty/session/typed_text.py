@@ -19,6 +19,11 @@ LINE_END = re.compile(rb"[\r\n\x0f]|\x18\x05")
 _PASTE = re.compile(r"\x1b\[200~(.*?)(?:\x1b\[201~|\Z)", re.DOTALL)
 _PASTED = re.compile(rb"\x1b\[200~.*?(?:\x1b\[201~|\Z)", re.DOTALL)
 _SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|.)?")
+_NEW_LINE = re.compile(rb"[\r\n\x03]")
+_WHOLE_KEY = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|O.)")
+_PREFIX = re.compile(rb"[\x11\x16\x18\x1b]")
+"""Escape, Ctrl-X, Ctrl-V and Ctrl-Q: a line editor may take the next key for the rest of a command."""
+
 _OTHER_KEY = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
@@ -60,33 +65,47 @@ def _with_line_feeds(text: str) -> str:
 class TypedText:
     """Of one session; begins anew with each prompt, and with each line that runs."""
 
-    __slots__ = ("_actor", "_is_ahead", "_is_known", "text")
+    __slots__ = ("_caller", "_is_ahead", "_is_known", "_line_by", "has_prefix", "text")
 
     def __init__(self) -> None:
         self.clear()
 
     def clear(self) -> None:
+        self._clear_text()
+        self._line_by: set[str] = set()
+        """Who typed anything since the last line end or Ctrl-C, keys that are no text too."""
+
+        self.has_prefix = False
+        """One of those keys may wait for the next one."""
+
+    def _clear_text(self) -> None:
         self.text = ""
         self._is_known = True
-        """The text is all that was typed: no other key, and one actor."""
+        """The text is all that was typed: no other key, and one caller."""
 
         self._is_ahead = False
         """It was typed before the prompt was there: a program may have taken some of it."""
 
-        self._actor: tuple[str, str] | None = None
+        self._caller: str | None = None
 
     def prompt(self) -> None:
-        """The shell draws a prompt: what no line end followed may stand there."""
+        """The shell takes a line, or draws a prompt: what no line end followed may stand there then."""
         if begun := self.begun:
             self.text, self._is_ahead = begun, True
         else:
-            self.clear()
+            self._clear_text()
+
+    def done(self) -> None:
+        """A line has run: keys that are no text were for its programs."""
+        self.has_prefix = False
+        if not self.begun:
+            self._line_by.clear()
 
     def add(self, data: bytes, actor: Actor) -> None:
-        typist = (actor.kind, actor.name)
-        if self._actor not in (None, typist):
+        if self._caller not in (None, actor.caller):
             self._is_known = False
-        self._actor = typist
+        self._caller = actor.caller
+        self._add_keys(data, actor)
         if actor.kind == "person":
             self._is_known = False  # nobody judges it, so its text is not kept
             return
@@ -99,6 +118,17 @@ class TypedText:
             self.text += text
         if len(self.text) > MAX_CHARS:
             self.text, self._is_known = self.text[-MAX_CHARS:], False
+
+    def _add_keys(self, data: bytes, actor: Actor) -> None:
+        *ended, rest = _NEW_LINE.split(_PASTED.sub(b" ", data))
+        if ended:
+            self._line_by.clear()
+            self.has_prefix = False
+        if rest:
+            self._line_by.add(actor.caller)
+            self.has_prefix = (
+                self.has_prefix or _PREFIX.search(_WHOLE_KEY.sub(b"", rest)) is not None
+            )
 
     def by(self, actor: Actor) -> str | None:
         """The text, if it is known and this actor's; None otherwise, or where there is none."""
@@ -114,8 +144,17 @@ class TypedText:
         self._is_ahead = False
         return self.text
 
+    @property
+    def is_empty(self) -> bool:
+        """Nobody typed anything since the last line end."""
+        return not self._line_by
+
+    def is_only_of(self, actor: Actor) -> bool:
+        """Whatever was typed since the last line end, nobody else did."""
+        return self._line_by == {actor.caller}
+
     def _is_of(self, actor: Actor) -> bool:
-        return self._actor == (actor.kind, actor.name)
+        return self._caller == actor.caller
 
     @property
     def begun(self) -> str:

@@ -16,6 +16,7 @@ from typing import Any, Literal, cast
 
 from duetty.errors import BadSetting, FingerprintChanged, NotFound, StateUnwritable
 from duetty.upstreams.upstream_settings import (
+    KEYS,
     NAME,
     Address,
     Program,
@@ -67,11 +68,14 @@ def read_offer(file: Path) -> Offer | None:
         return None
     servers: dict[str, UpstreamOrder] = {}
     problems: list[str] = []
-    for name, table in list(tables.items())[:MAX_SERVERS]:
+    for original, table in list(tables.items())[:MAX_SERVERS]:
+        name = original if NAME.fullmatch(original) else sanitised(original)
+        if name is None or name in servers:
+            problems.append(f"{file}: no name for an upstream can be made of {original[:100]!r}")
+            continue
         try:
-            servers[name] = _restricted(
-                parse_order(name, _with_transport(table), where=str(file)), file
-            )
+            order = parse_order(name, _as_ours(file, table), where=str(file))
+            servers[name] = _restricted(order, file)
         except BadSetting as error:
             problems.append(error.message)
     if len(tables) > MAX_SERVERS:
@@ -84,21 +88,27 @@ def _tables(file: Path, document: object) -> dict[str, object]:
         raise BadSetting(f"{file}: it must be a JSON object")
     known = cast("dict[str, object]", document)
     if file.name != ".mcp.json":
-        return named_tables({"mcp": known.get("mcp", {})}, str(file))
+        if not isinstance(mcp := known.get("mcp", {}), dict):
+            raise BadSetting(f"{file}: mcp must be an object")
+        return named_tables({"mcp": cast("object", mcp)}, str(file))
     servers = known.get("mcpServers", {})
     if not isinstance(servers, dict):
         raise BadSetting(f"{file}: mcpServers must be an object")
     return cast("dict[str, object]", servers)
 
 
-def _with_transport(table: object) -> object:
-    """As other hosts write it: `type` is their word for the transport."""
+def _as_ours(file: Path, table: object) -> object:
+    """As other hosts write it: `type` is their word for the transport, and other keys are their own."""
     if not isinstance(table, dict):
         return table
     fields = dict(cast("dict[str, object]", table))
     if "type" in fields and "transport" not in fields:
         fields["transport"] = fields.pop("type")
-    return fields
+    if file.name != ".mcp.json":
+        return fields
+    if fields.get("disabled") is True:
+        fields["enabled"] = False
+    return {key: each for key, each in fields.items() if key in KEYS}
 
 
 def _restricted(order: UpstreamOrder, file: Path) -> UpstreamOrder:

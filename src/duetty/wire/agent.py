@@ -34,6 +34,12 @@ class SendParams(Params):
     cwd: SystemText | None = Field(
         None, description="directory of that session of its own; the user's home when left out"
     )
+    sandbox: Literal["any", "landlock", "bubblewrap"] | None = Field(
+        None, description="all that a new one opens is confined, and it touches nothing else"
+    )
+    workspaces: list[SystemText] | None = Field(
+        None, max_length=16, description="what it may write there; a person's to say"
+    )
     attached: str | None = Field(
         None,
         max_length=MAX_MESSAGE_CHARS,
@@ -138,12 +144,23 @@ class AgentStatusParams(Params):
     conversation: str | None = Field(
         None, max_length=64, description="the one that did something last when left out"
     )
+    check: bool = Field(
+        False,
+        description="also ask the model's provider about address, key and name; costs nothing",
+    )
+
+
+class ModelCheck(Result):
+    code: str | None = Field(description="null: nothing is wrong, as far as it could be asked")
+    message: str
+    hint: str = ""
 
 
 class AgentStatus(Result):
     state: AgentState | Literal["not_configured"]
     model: str | None = Field(description="as set; null: none is")
     message: str = Field(description="what it is doing, or what to set")
+    checked: ModelCheck | None = Field(description="what the provider says; with check only")
     conversation: ConversationInfo | None
     working: int = Field(description="conversations at work")
 

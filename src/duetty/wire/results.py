@@ -246,6 +246,9 @@ class RunResult(Result):
     )
     state: StateWord
     state_known_by: str
+    into_program: bool = Field(
+        description="no shell was at its prompt: the program that had the terminal was given the line"
+    )
     continuation: bool = Field(description="the shell waits for the rest of the command line")
     cwd: str
     duration_ms: float

@@ -161,3 +161,67 @@ async def test_a_background_command_keeps_its_deadline_over_a_restart(home: Path
 
     [told] = ended["ended"]
     assert (told["session"], told["bound_reached"]) == (name, "deadline")
+
+
+async def test_the_wait_for_an_end_has_the_last_lines_that_were_printed(client: Client) -> None:
+    started = await begun(client, "seq 2000; exit 3")
+    ended = await call(client, "wsh_await_quiesce", session=started["background"], end=True)
+    opened = await call(client, "wsh_create_session", command="bash")
+    late = {"session": opened["session"], "input": "seq 40; sleep 0.3; read -p 'Go on? ' x"}
+    await client.call_tool("wsh_run_command", {**late, "max_wait_ms": 100})
+    asked = await call(client, "wsh_await_quiesce", session=opened["session"], end=True)
+
+    assert ended["output"].endswith("\n1999\n2000")
+    assert ended["output"].startswith("[... ")
+    assert asked["output"].split("\n")[:2] == ["[... 11 lines before ...]", "12"]
+    assert asked["output"].endswith("40\nGo on? ")
+
+
+def ended_in(*answers: dict[str, Any]) -> set[str]:
+    return {each["session"] for answer in answers for each in answer.get("ended", [])}
+
+
+async def test_another_host_of_the_same_user_does_not_hear_of_an_end(
+    server: ServerProcess,
+) -> None:
+    async with connected("stdio-2026", server) as one, connected("stdio-2025", server) as other:
+        name = (await begun(one, "sleep 1"))["background"]
+        there = await call(other, "wsh_await_quiesce", session=name, end=True)
+        more = await call(other, "wsh_list_sessions", session=name)
+        here = await call(one, "wsh_list_sessions", session=name)
+
+    assert name not in ended_in(there, more)
+    assert name in ended_in(here)
+
+
+@pytest.mark.parametrize("ways", [("stdio-2025", "stdio-2026"), ("http-2025", "http-2026")])
+async def test_the_end_of_what_a_host_left_is_told_to_the_next_one_when_that_has_gone(
+    server: ServerProcess, ways: tuple[str, str]
+) -> None:
+    async with connected(ways[0], server) as one:
+        name = (await begun(one, "sleep 1"))["background"]
+    async with connected(ways[1], server) as following:
+        told = await call(following, "wsh_await_quiesce", session=name, end=True)
+
+    assert name in ended_in(told)
+
+
+async def test_the_end_of_a_command_whose_deadline_passed_is_told_by_another_server_too(
+    home: Path,
+) -> None:
+    with running_server(home) as server:
+        async with connected("stdio-2026", server) as client:
+            opened = await call(client, "wsh_create_session", command="bash")
+            line = "while [ ! -e go-on ]; do sleep 0.05; done; (exit 7)"
+            late = {"session": opened["session"], "input": line, "max_wait_ms": 100}
+            await client.call_tool("wsh_run_command", late)
+            server.kill()
+            server.start()
+            listed = await call(client, "wsh_list_sessions", session=opened["session"])
+            (Path(opened["cwd"]) / "go-on").touch()
+            ended = await call(client, "wsh_await_quiesce", session=opened["session"], end=True)
+            later = await call(client, "wsh_list_sessions", session=opened["session"])
+
+    assert listed["background"]["command_line"] == line
+    assert [each["exit_code"] for each in ended["ended"]] == [7]
+    assert "ended" not in later

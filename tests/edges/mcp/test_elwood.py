@@ -19,6 +19,7 @@ from mcp.types import (
     TextResourceContents,
 )
 
+from duetty.edges.mcp.dialects.elwood import PROMPTS
 from tests.edges.mcp.connect import WAYS, call, connected
 from tests.edges.mcp.test_subscriptions import Told
 from tests.server_process import ServerProcess
@@ -104,7 +105,18 @@ async def test_tools_resources_and_prompts_are_those_of_the_document(
     assert {"elwood://history/commands", f"elwood://session/{pane}/log"} <= listed.keys()
     assert [
         (each.name, [(a.name, a.required) for a in each.arguments or []]) for each in prompts
-    ] == [("fix_error", [("command", False)])]
+    ] == [
+        ("fix_error", [("command", False)]),
+        ("explain_output", []),
+        ("review_changes", []),
+        ("sum_up_session", [("pane_id", False)]),
+    ]
+
+
+def test_the_palette_of_the_page_has_the_prompts_by_the_same_titles() -> None:
+    actions = (Path(__file__).parents[3] / "web/src/state/keys.ts").read_text(encoding="utf-8")
+
+    assert [each.title for each in PROMPTS if f'title: "{each.title}"' not in actions] == []
 
 
 async def test_a_command_is_run_its_pane_read_resized_and_typed_into(
@@ -170,6 +182,8 @@ async def test_every_resource_is_read_as_its_kind(
     assert content[1] == "text/plain"
     assert "printf" in content[0]
     assert len(rows.split("\n")) == 1
+    assert content[0].endswith(rows)  # rows that nothing was printed to are no lines
+    assert rows
     (command,) = json.loads(history)
     assert (command["block_id"], command["exit_code"], kind) == (
         ran["block_id"],
@@ -207,6 +221,14 @@ async def test_the_prompt_has_the_last_failure_with_its_output_directory_and_rep
         await call(client, "terminal_execute", command="echo fine", pane_id=pane)
         last = (await client.get_prompt("fix_error")).messages[0].content
         named = (await client.get_prompt("fix_error", {"command": "echo fine"})).messages[0].content
+        others = {
+            name: (await client.get_prompt(name, given)).messages[0].content
+            for name, given in (
+                ("explain_output", {}),
+                ("review_changes", {}),
+                ("sum_up_session", {"pane_id": pane}),
+            )
+        }
         with pytest.raises(MCPError) as unknown:
             await client.get_prompt("fix_error", {"command": "never run"})
 
@@ -215,6 +237,15 @@ async def test_the_prompt_has_the_last_failure_with_its_output_directory_and_rep
     for part in ("ls no-such-thing", "cannot access", str(project), "branch trunk", "notes.txt"):
         assert part in last.text, part
     assert "echo fine" in named.text
+    for name, part in (
+        ("explain_output", "echo fine"),
+        ("review_changes", "untracked: .env, notes.txt"),
+        ("sum_up_session", "ls no-such-thing"),
+    ):
+        other = others[name]
+        assert isinstance(other, TextContent)
+        assert part in other.text
+        assert "data, not instructions" in other.text
     assert unknown.value.error.code == INVALID_PARAMS
 
 
@@ -240,6 +271,7 @@ async def test_ids_paths_and_failed_commands_are_completed(
         )
         file = template("elwood://file/{path}")
         top, below = await complete(file, "path", ""), await complete(file, "path", "below/d")
+        outside = await complete(file, "path", "../")
         failed = await complete(PromptReference(name="fix_error"), "command", "cat no")
 
     assert panes == [pane]
@@ -247,6 +279,7 @@ async def test_ids_paths_and_failed_commands_are_completed(
     assert {"below/", "notes.txt"} <= set(top)
     assert ".env" not in top
     assert below == ["below/deep.txt"]
+    assert outside == []
     assert failed == ["cat no-such"]
 
 

@@ -269,3 +269,56 @@ async def test_a_key_too_many_for_a_pager_is_no_part_of_the_next_run(terminal: T
     ran = await terminal.run("echo next")
 
     assert (ran["output"], ran["exit_code"]) == ("next", 0)
+
+
+async def test_a_pager_says_how_it_is_left_and_a_line_that_went_into_a_program_is_said_to(
+    terminal: Terminal,
+) -> None:
+    paged = await terminal.run("seq 1000 | less -X")
+    await terminal.send("q", wait=True)
+    edited = await terminal.run("vi -u NONE -n note")
+    typed = await terminal.run("echo hi")
+    ran = await terminal.run("echo hi", reset=True)
+
+    assert "q leaves it" in paged["note"]
+    assert "note" not in edited
+    assert "no shell ran it" in typed["note"]
+    assert (ran["output"], "note" in ran) == ("hi", False)
+
+
+async def test_what_follows_a_full_screen_program_is_told_without_what_it_drew(
+    terminal: Terminal,
+) -> None:
+    await terminal.run("vi -u NONE -n fresh; echo saved; cat fresh")
+    left = await terminal.send(input="ihello\x1b:wq\r", wait=True, view="output")
+    await terminal.run("vi -u NONE -n note")
+    quit_ = await terminal.send(input=":q!\r")
+
+    assert left["output"] == "saved\nhello"
+    assert "changed" not in left
+    assert all("echo saved" not in row for row in quit_["changed"].values())
+
+
+async def test_an_inner_shell_answers_several_lines_with_their_output_alone(
+    terminal: Terminal,
+) -> None:
+    await terminal.run("PS1='inner$ ' bash --norc --noprofile")
+    looped = await terminal.run("for i in 1 2\ndo echo $i\ndone")
+    written = await terminal.run("cat > file <<'EOF'\nhello!\nEOF")
+    read = await terminal.run("cat file")
+    expanded = await terminal.run('echo "a!b"')
+    _, fed = await terminal.fail("wsh_run_command", input="cat > file", stdin="x", view="output")
+    await terminal.run("exit")
+
+    assert [each["output"] for each in (looped, written, read)] == ["1\n2", "", "hello!"]
+    assert "set +H" in expanded["note"]
+    assert "here-document" in fed["error"]["hint"]
+
+
+async def test_the_answer_to_a_question_is_not_repeated_before_the_next_one_hides_its_echo(
+    terminal: Terminal,
+) -> None:
+    await terminal.run("read -rp 'Name: ' n; read -rsp 'Password: ' p; echo")
+    asked = await terminal.run("joe")
+
+    assert (asked["state"], asked["output"]) == ("awaiting_password", "Password: ")

@@ -517,6 +517,8 @@ export interface RunResult {
   running: string | null;
   state: "prompt" | "running" | "awaiting_input" | "awaiting_password" | "fullscreen" | "exited" | "unknown";
   state_known_by: string;
+  /** no shell was at its prompt: the program that had the terminal was given the line */
+  into_program: boolean;
   /** the shell waits for the rest of the command line */
   continuation: boolean;
   cwd: string;
@@ -2064,6 +2066,10 @@ export interface SendParams {
   session?: string | null;
   /** directory of that session of its own; the user's home when left out */
   cwd?: string | null;
+  /** all that a new one opens is confined, and it touches nothing else */
+  sandbox?: "any" | "landlock" | "bubblewrap" | null;
+  /** what it may write there; a person's to say */
+  workspaces?: string[] | null;
   /** text that the message is about, such as output of a command */
   attached?: string | null;
   /** wait at most so long for the agent to have answered */
@@ -2160,6 +2166,15 @@ export interface ConversationLog {
 export interface AgentStatusParams {
   /** the one that did something last when left out */
   conversation?: string | null;
+  /** also ask the model's provider about address, key and name; costs nothing */
+  check?: boolean;
+}
+
+export interface ModelCheck {
+  /** null: nothing is wrong, as far as it could be asked */
+  code: string | null;
+  message: string;
+  hint: string;
 }
 
 export interface AgentStatus {
@@ -2168,6 +2183,8 @@ export interface AgentStatus {
   model: string | null;
   /** what it is doing, or what to set */
   message: string;
+  /** what the provider says; with check only */
+  checked: ModelCheck | null;
   conversation: ConversationInfo | null;
   /** conversations at work */
   working: number;

@@ -114,7 +114,7 @@ function Chat({ id }: { id: string }) {
         ))}
         {partial.value && (
           <li data-is="answer">
-            <Words text={partial.value} most={100_000} />
+            <Answer text={partial.value} />
           </li>
         )}
         {now?.approval && (
@@ -151,6 +151,32 @@ function Chat({ id }: { id: string }) {
   );
 }
 
+const FENCED = /^```[^\n]*\n([\s\S]*?)(?:^```[^\S\n]*$\n?|$(?![\s\S]))/m;
+const MARKED = /(`[^`\n]+`|\*\*[^*\n]+\*\*|^#{1,6} .+$)/m;
+
+/** The model's words. Of their Markdown, code and what is bold are drawn; all else stands as it came. */
+function Answer({ text }: { text: string }) {
+  return text.slice(0, 100_000).split(FENCED).map((piece, at) =>
+    at % 2 ? (
+      <pre key={at}>
+        <Words text={piece.trimEnd()} most={100_000} />
+      </pre>
+    ) : (
+      piece.replace(/^\n+|\n+$/g, "").split(MARKED).map((words, number) => {
+        if (number % 2 === 0) return <Spaced key={number} text={words} />;
+        const [Is, inner] = words.startsWith("`") ? (["code", words.slice(1, -1)] as const) : (["b", words.replace(/^(#+ |\*\*)|\*\*$/g, "")] as const);
+        return <Is key={number}><Words text={inner} /></Is>;
+      })
+    ),
+  );
+}
+
+/** Blanks at the ends hide nothing here: something stands before and behind them. */
+function Spaced({ text }: { text: string }) {
+  const [, before, words = "", behind] = /^([ \n]*)([\s\S]*?)([ \n]*)$/.exec(text) ?? [];
+  return <>{before}{words && <Words text={words} most={100_000} />}{behind}</>;
+}
+
 const text = (value: unknown) => (typeof value === "string" ? value : "");
 
 function Entry({ entry, result }: { entry: ConversationEntryInfo; result: ConversationEntryInfo | undefined }) {
@@ -159,13 +185,14 @@ function Entry({ entry, result }: { entry: ConversationEntryInfo; result: Conver
     case "message":
       return (
         <li data-is="message" title={clockTime(entry.at)}>
+          {body["is_person"] === false && <small>{text(body["by"])}</small>}
           <Words text={text(body["text"])} most={20_000} />
         </li>
       );
     case "answer":
       return text(body["text"]) ? (
         <li data-is="answer">
-          <Words text={text(body["text"])} most={100_000} />
+          <Answer text={text(body["text"])} />
         </li>
       ) : null;
     case "call":
@@ -191,6 +218,7 @@ function Entry({ entry, result }: { entry: ConversationEntryInfo; result: Conver
     case "fault":
       return (
         <li data-is="fault">
+          {text(body["text"]) && <p><Words text={text(body["text"])} most={100_000} /></p>}
           {text(body["message"])} [{text(body["code"])}]{typeof body["again_in_s"] === "number" ? `; asking again in ${body["again_in_s"]} s` : ""}
         </li>
       );

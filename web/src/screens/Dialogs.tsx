@@ -34,6 +34,8 @@ export function Dialogs() {
       return <Pick asked={asked} />;
     case "block":
       return <Block session={asked.session} block={asked.block} />;
+    case "try":
+      return <Try asked={asked} />;
     case "confirm":
       return <Confirm asked={asked} />;
     default:
@@ -160,21 +162,52 @@ function Palette() {
   );
 }
 
-/** Shows what stands there; its reference can be taken along into a message to an agent. */
+/** Shows what stands there, once it has what it takes; its reference can be taken along into a message to an agent. */
 async function readUpstream(readable: Readable): Promise<void> {
-  try {
-    const content = await readable.read();
-    ask({
-      is: "confirm",
+  if (readable.takes)
+    return ask({
+      is: "try",
       title: readable.reference,
-      text: "The server's own words, as an agent would get them.",
-      detail: content.slice(0, 20_000),
-      yes: "Copy its reference",
-      run: () => void navigator.clipboard.writeText(readable.reference).then(() => notify("Copied", { kind: "good" }), complain),
+      text: "What it is given, as JSON.",
+      given: readable.takes,
+      run: async (given) => {
+        const content = await readable.read(given);
+        setTimeout(() => showUpstream(readable, content));
+      },
     });
+  try {
+    showUpstream(readable, await readable.read({}));
   } catch (error) {
     complain(error);
   }
+}
+
+function showUpstream(readable: Readable, content: string): void {
+  ask({
+    is: "confirm",
+    title: readable.reference,
+    text: "The server's own words, as an agent would get them.",
+    detail: content.slice(0, 20_000),
+    yes: "Copy its reference",
+    run: () => void navigator.clipboard.writeText(readable.reference).then(() => notify("Copied", { kind: "good" }), complain),
+  });
+}
+
+function Try({ asked }: { asked: Extract<Asked, { is: "try" }> }) {
+  const [given, setGiven] = useState(asked.given);
+  return (
+    <Form title={asked.title} yes="Call" run={async () => asked.run(objectOf(given))}>
+      <Field label={asked.text}>
+        <textarea class={parts.input} rows={8} spellcheck={false} value={given} onInput={(event) => setGiven(event.currentTarget.value)} />
+      </Field>
+    </Form>
+  );
+}
+
+function objectOf(text: string): Record<string, unknown> {
+  const given: unknown = JSON.parse(text || "{}");
+  if (typeof given !== "object" || given === null || Array.isArray(given)) throw new Error("it takes an object: { … }");
+  return given as Record<string, unknown>;
 }
 
 function Pick({ asked }: { asked: Extract<Asked, { is: "pick" }> }) {

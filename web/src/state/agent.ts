@@ -36,14 +36,18 @@ export function follow(id: string): () => void {
   partial.value = "";
   const run = async () => {
     let key = "none";
+    /** Characters of the answer that are shown, as the server counts them. */
+    let chars = 0;
     while (!gone) {
       try {
-        const news = await socket.call("agent.events", { conversation: id, after: entries.value.at(-1)?.seq ?? 0, text_after: partial.value.length, wait_ms: WAIT_MS, known_state: key });
+        const news = await socket.call("agent.events", { conversation: id, after: entries.value.at(-1)?.seq ?? 0, text_after: chars, wait_ms: WAIT_MS, known_state: key });
         if (gone) return;
         key = news.info.state_key;
         if (news.entries.length) entries.value = [...entries.value, ...news.entries];
-        if (news.partial_chars < partial.value.length || news.entries.some((each) => each.kind === "answer" || each.kind === "fault")) partial.value = "";
-        if (news.partial && news.partial_chars === partial.value.length + news.partial.length) partial.value += news.partial;
+        const isOver = news.partial_chars < chars || news.entries.some((each) => each.kind === "answer" || each.kind === "fault");
+        // The next answer is read from its beginning.
+        partial.value = isOver ? "" : partial.value + news.partial;
+        chars = isOver ? 0 : news.partial_chars;
         info.value = news.info;
         problem.value = "";
       } catch (error) {

@@ -10,6 +10,7 @@ export type Dialog =
   | { is: "end"; session: string }
   | { is: "pick"; title: string; run: (session: string) => void }
   | { is: "block"; session: string; block: string }
+  | { is: "try"; title: string; text: string; given: string; run: (given: Record<string, unknown>) => Promise<void> }
   | { is: "confirm"; title: string; text: string; detail?: string; yes: string; danger?: boolean; run: () => void };
 
 export const dialog = signal<Dialog | null>(null);

@@ -164,18 +164,26 @@ export interface Readable {
   key: string;
   reference: string;
   note: string;
-  read: () => Promise<string>;
+  /** JSON to fill in, where it takes anything. */
+  takes?: string;
+  read: (given: Record<string, unknown>) => Promise<string>;
 }
 
 const blocksText = (blocks: Record<string, unknown>[]) => blocks.map((each) => text(each["text"]) || text(inside(each["content"])["text"]) || "[not text]").join("\n");
 
-/** Resources and prompts of all upstreams that can be used. */
+/** Without what was left empty, and as text: so prompts take it. */
+const filled = (given: Record<string, unknown>) => Object.fromEntries(Object.entries(given).filter(([, each]) => each !== "").map(([key, each]) => [key, typeof each === "string" ? each : JSON.stringify(each)]));
+
+/** What it must be given, as JSON to fill in. */
+const blank = (names: string[]) => JSON.stringify(Object.fromEntries(names.map((each) => [each, ""])), null, 2);
+
+/** Resources, prompts and tools of all upstreams that can be used. */
 export async function browse(): Promise<Readable[]> {
   const list = await socket.call("upstreams.list", {});
   const found = await Promise.all(
     list.upstreams
       .filter((each) => each.state === "ready" || each.state === "idle")
-      .map(async ({ name }) => {
+      .map(async ({ name, tools }) => {
         const resources = await socket.call("upstreams.resources", { upstream: name }).then((each) => each.resources, () => []);
         const prompts = await socket.call("upstreams.prompts", { upstream: name }).then((each) => each.prompts, () => []);
         return [
@@ -185,13 +193,25 @@ export async function browse(): Promise<Readable[]> {
             note: `resource ${text(each["mimeType"])}`.trim(),
             read: async () => blocksText((await socket.call("upstreams.read", { upstream: name, uri: text(each["uri"]) })).contents),
           })),
-          ...prompts
-            .filter((each) => !(each["arguments"] as { required?: boolean }[] | undefined)?.some((argument) => argument.required))
-            .map((each) => ({
+          ...prompts.map((each) => {
+            const takes = (each["arguments"] as { name: string }[] | undefined) ?? [];
+            return {
               key: `prompt ${name} ${text(each["name"])}`,
               reference: plainName(`mcp__${name}__${text(each["name"])}`),
               note: "prompt",
-              read: async () => blocksText((await socket.call("upstreams.prompt", { upstream: name, prompt: text(each["name"]) })).messages),
+              ...(takes.length && { takes: blank(takes.map((argument) => argument.name)) }),
+              read: async (given: Record<string, unknown>) =>
+                blocksText((await socket.call("upstreams.prompt", { upstream: name, prompt: text(each["name"]), arguments: filled(given) })).messages),
+            };
+          }),
+          ...tools
+            .filter((each) => each.usable)
+            .map((each) => ({
+              key: `tool ${name} ${each.name}`,
+              reference: plainName(each.id ?? each.name),
+              note: "tool",
+              takes: blank((inside(each.input_schema)["required"] as string[] | undefined) ?? []),
+              read: async (given: Record<string, unknown>) => blocksText((await socket.call("upstreams.call", { upstream: name, tool: each.name, arguments: given })).content),
             })),
         ];
       }),

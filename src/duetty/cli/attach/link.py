@@ -29,10 +29,8 @@ class Link:
         *,
         scrollback_rows: int,
         read_only: bool,
-        server: str | None = None,
     ) -> None:
         self._path = socket_path
-        self._server = server
         self._scrollback_rows = scrollback_rows
         self._read_only = read_only
         self._viewing: Viewing | None = None
@@ -55,7 +53,7 @@ class Link:
         ServerUnreachable: if no server answers.
         RemoteError: if it refuses.
         """
-        viewing = Viewing.connect(self._path, self._server)
+        viewing = Viewing.connect(self._path)
         viewing.open(
             session,
             cols=cols,

@@ -58,9 +58,6 @@ _PLAIN = re.compile(rb"[ -~]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    server: str | None = None
-    """The machine of a hub that it is on."""
-
     session: str
     scrollback_rows: int = 1000
     read_only: bool = False
@@ -102,7 +99,6 @@ class Attachment:
             socket_path,
             scrollback_rows=options.scrollback_rows,
             read_only=options.read_only,
-            server=options.server,
         )
         self._session = options.session
         self._offset: int | None = None

@@ -9,6 +9,7 @@ from typing import Any
 
 from duetty.cli.agent_stream import AgentStream
 from duetty.cli.reach import add_instance, reach_or_spawn
+from duetty.cli.sandbox_options import add_sandbox, confinement
 from duetty.errors import BadArguments
 
 MAX_PIPED_BYTES = 300_000
@@ -18,6 +19,7 @@ EXAMPLES = (
     ('duetty ask "why does the build fail?"', "in a session of its own, in this directory"),
     ('make 2>&1 | duetty ask "why"', "about what is piped in"),
     ('duetty ask --session build "fix that"', "where you work yourself"),
+    ('duetty ask --sandbox "run the tests"', "it writes in this directory only"),
     ('duetty ask "explain @src/main.py"', "@PATH, @block:ID, @session, @mcp:SERVER/RESOURCE"),
     ('duetty ask -c 3f2a "and the tests?"', "go on with a conversation"),
 )
@@ -28,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("message", nargs="+", metavar="MESSAGE", help="what you want")
     parser.add_argument("--session", "-s", help="work in this session; else in one of its own")
     parser.add_argument("--conversation", "-c", metavar="ID", help="go on with this one")
+    add_sandbox(parser)
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     parser.add_argument("--quiet", "-q", action="store_true", help="only what the agent says")
 
@@ -42,6 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
     }
     if arguments.session is None and arguments.conversation is None:
         wanted["cwd"] = str(Path.cwd())
+    if arguments.conversation is None and arguments.sandbox != "none":
+        wanted |= confinement(arguments)
     given = {name: value for name, value in wanted.items() if value is not None}
     sent = client.post("/agent/messages", given, wait_s=120)
     stream = AgentStream(client, sent["info"]["id"], arguments, after=sent["seq"])

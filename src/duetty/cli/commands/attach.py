@@ -66,10 +66,9 @@ def add_view_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     refuse_nesting(arguments)
     paths = paths_of(arguments)
-    machine, slash, session = (arguments.session or "").rpartition("/")
+    machine, slash, _ = (arguments.session or "").rpartition("/")
     if slash or arguments.hub:
-        place = hub_place(arguments, machine)
-        return attach(place, session, arguments, server=machine or None)
+        return attach(hub_place(arguments, machine), arguments.session or "", arguments)
     if not paths.server_socket.exists():
         raise ServerUnreachable(
             f"no server runs for instance {paths.instance!r}",
@@ -112,20 +111,13 @@ def scrollback_rows(text: str) -> int:
     return min(int(text), 10_000)
 
 
-def attach(
-    place: Path | HubAddress,
-    session: str,
-    arguments: argparse.Namespace,
-    *,
-    server: str | None = None,
-) -> int:
+def attach(place: Path | HubAddress, session: str, arguments: argparse.Namespace) -> int:
     from duetty.cli.attach.loop import Attachment, Options, describe
     from duetty.cli.attach.outer import Outer, abilities_of
 
     if arguments.hold and arguments.read_only:
         raise BadArguments("--hold sets the size, and --read-only sets nothing")
     options = Options(
-        server=server,
         session=session,
         scrollback_rows=scrollback_rows(arguments.scrollback),
         read_only=arguments.read_only,

@@ -1,6 +1,7 @@
 """Servers that other MCP hosts have in their own files, as tables of upstreams."""
 
 import re
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -13,8 +14,13 @@ from duetty.upstreams.upstream_settings import as_toml, load_upstreams, parse_or
 
 Tables = dict[str, dict[str, Any]]
 
-_PLACES = ("mcpServers", "servers", "context_servers")
+_PLACES = (
+    "mcpServers", "servers", "context_servers", "mcp_servers", "mcp.servers", "github.copilot.mcp.servers",
+)  # fmt: skip
 _ENV = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
+_HOSTS_OWN = re.compile(r"\$\{(?:input:|workspaceFolder|file|config:|command:)[^}]*\}")
+"""Variables that only the host can fill in."""
+
 _TAKEN = ("command", "args", "env", "cwd", "url", "headers")
 _HIDDEN = "…"
 
@@ -26,14 +32,14 @@ def found_servers(source: str) -> tuple[Tables, list[str]]:
         NotFound: if there is no such file.
         BadArguments: if it has no servers, or cannot be read.
     """
-    file = HOSTS[source].file(Path.home()) if source in HOSTS else Path(source).expanduser()
+    file = _file(source)
     try:
         text = file.read_text(encoding="utf-8")
     except OSError as error:
         known = "claude-desktop, claude-code, cursor, vscode, or a file"
         raise NotFound(f"cannot read {file}: {error.strerror}", hint=f"give {known}") from error
     try:
-        document: Any = jsonc.parsed(text)
+        document: Any = tomllib.loads(text) if file.suffix == ".toml" else jsonc.parsed(text)
     except ValueError as error:
         raise BadArguments(f"{file}: {error}") from error
     servers = _servers(document)
@@ -55,14 +61,39 @@ def found_servers(source: str) -> tuple[Tables, list[str]]:
     return tables, problems
 
 
+def _file(source: str) -> Path:
+    if source not in HOSTS:
+        return Path(source).expanduser()
+    file = HOSTS[source].file(Path.home())
+    if source == "claude-desktop" and not file.exists():
+        older = file.parent.with_name("claude") / file.name
+        return older if older.exists() else file
+    return file
+
+
 def _servers(document: Any) -> Mapping[str, Any] | None:
     if not isinstance(document, dict):
         return None
     known = cast("dict[str, Any]", document)
+    found: dict[str, Any] = _of_this_project(known)
+    is_there = bool(found)
     for place in _PLACES:
-        if isinstance(found := known.get(place), dict):
-            return cast("dict[str, Any]", found)
+        if isinstance(here := known.get(place), dict):
+            found |= cast("dict[str, Any]", here)
+            is_there = True
+    if is_there:
+        return found
     return _servers(known["mcp"]) if isinstance(known.get("mcp"), dict) else None
+
+
+def _of_this_project(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Claude Code keeps what is for one project only (its default) beside what is for all."""
+    projects = document.get("projects")
+    if not isinstance(projects, dict):
+        return {}
+    here: Any = cast("dict[str, Any]", projects).get(str(Path.cwd()))
+    servers = cast("dict[str, Any]", here).get("mcpServers") if isinstance(here, dict) else None
+    return dict(cast("dict[str, Any]", servers)) if isinstance(servers, dict) else {}
 
 
 def _table(entry: Any) -> dict[str, Any]:
@@ -72,6 +103,10 @@ def _table(entry: Any) -> dict[str, Any]:
     kind = fields.get("type", fields.get("transport"))
     if kind == "sse":
         raise BadArguments("it speaks HTTP with SSE alone, which is not spoken here")
+    if _is_ours(fields):
+        raise BadArguments("it is this program, which would be its own upstream")
+    if fields.get("envFile"):
+        raise BadArguments("its variables are in an envFile: write them into env")
     table = {
         key: _plain(fields[key]) for key in _TAKEN if fields.get(key) not in (None, "", {}, [])
     }
@@ -80,13 +115,21 @@ def _table(entry: Any) -> dict[str, Any]:
     return table
 
 
+def _is_ours(fields: Mapping[str, Any]) -> bool:
+    """What `duetty mcp install` wrote there."""
+    args: Any = fields.get("args")
+    words = [fields.get("command"), *(cast("list[Any]", args) if isinstance(args, list) else ())]
+    names = [Path(str(word)).name for word in words]
+    return "mcp" in names and any(name in ("duetty", "duetty.exe") for name in names)
+
+
 def _plain(value: Any) -> Any:
     """With variables as we write them."""
     match value:
         case str():
-            if "${input:" in value:
-                raise BadArguments("it asks for input that only its host has")
-            return _ENV.sub(r"${\1}", value)
+            if (own := _HOSTS_OWN.search(value)) is not None:
+                raise BadArguments(f"{own[0]} is something that only its host has")
+            return _ENV.sub(r"${\1}", value.replace("${userHome}", "${HOME}"))
         case list():
             return [_plain(each) for each in cast("list[Any]", value)]
         case dict():

@@ -48,9 +48,10 @@ class Bucket:
 
     def owed_s(self, owner: str) -> float:
         """The seconds until nothing is owed."""
-        return (
-            0.0 if owner not in self._owners else max(0.0, -self._filled(owner).left / self._per_s)
-        )
+        bucket = self._owners.get(owner)
+        if bucket is None or bucket.left >= 0:  # it only fills meanwhile
+            return 0.0
+        return max(0.0, -self._filled(owner).left / self._per_s)
 
     def _filled(self, owner: str) -> _Bucket:
         now_s = self._clock.monotonic_s()

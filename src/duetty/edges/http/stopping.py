@@ -1,7 +1,6 @@
 """The end of something, for all who have to know of it: the server's, or a connection's."""
 
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import anyio
 
@@ -24,16 +23,33 @@ class End:
     def is_set(self) -> bool:
         return self._has_come
 
-    @contextmanager
-    def joined(self, close: Callable[[], object]) -> Generator[None]:
+    def joined(self, close: Callable[[], object]) -> "_Joined":
         """While inside, `close` is called (once, from the loop, and must not wait) when the end comes."""
+        return _Joined(self, close)
+
+    def join(self, close: Callable[[], object]) -> None:
         if self._has_come:
             close()
         self._closes.add(close)
-        try:
-            yield
-        finally:
-            self._closes.discard(close)
+
+    def leave(self, close: Callable[[], object]) -> None:
+        self._closes.discard(close)
+
+
+class _Joined:
+    """A class, since a generator for each of thousands of calls a second is felt."""
+
+    __slots__ = ("_close", "_end")
+
+    def __init__(self, end: End, close: Callable[[], object]) -> None:
+        self._end = end
+        self._close = close
+
+    def __enter__(self) -> None:
+        self._end.join(self._close)
+
+    def __exit__(self, *_: object) -> None:
+        self._end.leave(self._close)
 
 
 class Stopping(End):

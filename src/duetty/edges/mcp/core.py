@@ -329,8 +329,10 @@ class Core:
             session = http_session(context)
             if session is None:
                 return
-            peer = self._http_peers[session] = Peer(owner=self.calls(context).caller.actor)
+            owner = self.calls(context).caller.actor
+            peer = self._http_peers[session] = Peer(owner=owner, connection=session)
             connection.exit_stack.callback(self._lose, session)
+            connection.exit_stack.callback(self.connect(peer))
         if peer is not None:
             peer.version, peer.is_modern = context.protocol_version, False
             peer.abilities = abilities_of(context)
@@ -340,6 +342,11 @@ class Core:
             client = host_by_connection(connection, self.calls(context).caller.actor)
             connection.state["host"] = client
             connection.exit_stack.callback(self._dispatcher.hosts.join(client))
+
+    def connect(self, peer: Peer) -> Callable[[], None]:
+        """Its host is there, until what this returns is called."""
+        assert peer.connection is not None
+        return self._dispatcher.hosts.connect(peer.connection)
 
     def _lose(self, session: str) -> None:
         self._http_peers.pop(session).go()
@@ -492,8 +499,10 @@ class Core:
         return self.calls(context, self._of_resources)
 
     def _calls(self, caller: Caller, client: str | None, dialect: str, peer: Peer | None) -> Calls:
-        if client is not None:
-            caller = replace(caller, actor=replace(caller.actor, client=client))
+        connection = peer.connection if peer is not None else None
+        if client is not None or connection is not None:
+            actor = replace(caller.actor, client=client, connection=connection)
+            caller = replace(caller, actor=actor)
         calls = Calls(dispatcher=self._dispatcher, caller=caller, dialect=dialect)
         calls = replace(calls, how_to_start=self._how_to_start.get(dialect))
         if peer is not None:

@@ -7,9 +7,11 @@ Plain calls of a client that the SDK has met are answered past it (`plain`).
 """
 
 import json
+import re
 import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from secrets import token_hex
 from typing import Any, Protocol, cast
 
 import anyio
@@ -37,7 +39,7 @@ MAX_LINE_BYTES = 16 * 1024 * 1024
 BAD_ID = "Invalid request: an id is a string or a whole number"
 
 HELLO = "duetty/hello"
-"""What the bridge asks first: it tells the dialects, the directory in which the host works, and the
+"""What the bridge asks first: it tells the dialects, its own name, the directory in which the host works, and the
 sandbox in which everything runs that the host opens."""
 
 
@@ -68,7 +70,7 @@ class Lines:
         answers, to_write = anyio.create_memory_object_stream[Out](32)
         async with anyio.create_task_group() as tasks, answers, to_write:
             tasks.start_soon(self._write, to_write)
-            peer = Peer()
+            peer = Peer(connection=token_hex(8))
             try:
                 await self._serve_messages(read, answers, peer)
             finally:
@@ -82,6 +84,7 @@ class Lines:
         while (message := await _next_message(read, answers)) is not None:
             if isinstance(message, t.JSONRPCRequest) and message.method == HELLO:
                 caller, names = _introduced(caller, message)
+                peer.connection = _connection(message) or peer.connection
                 try:
                     caller = _confined(caller, message)
                 except BadArguments as error:
@@ -97,7 +100,11 @@ class Lines:
             if isinstance(message, t.JSONRPCRequest) and message.method == "server/discover":
                 await _answer_apart(run, message, answers)
             else:
-                await _serve_era(run, message, read=read, answers=answers)
+                leave = served.core.connect(peer)
+                try:
+                    await _serve_era(run, message, read=read, answers=answers)
+                finally:
+                    leave()
                 return
 
     async def _greeting(self, message: t.JSONRPCRequest, names: str | None) -> SessionMessage:
@@ -232,6 +239,18 @@ def _introduced(caller: Caller, message: t.JSONRPCRequest) -> tuple[Caller, str 
         replace(caller, cwd=cwd) if isinstance(cwd, str) and cwd else caller,
         names if isinstance(names, str) and names else None,
     )
+
+
+def _connection(message: t.JSONRPCRequest) -> str | None:
+    """What the bridge calls itself: the same to every server that it meets."""
+    match message.params:
+        case {"connection": str(name)} if _CONNECTION.fullmatch(name):
+            return name
+        case _:
+            return None
+
+
+_CONNECTION = re.compile(r"[0-9a-f]{16}")
 
 
 def _confined(caller: Caller, message: t.JSONRPCRequest) -> Caller:

@@ -27,6 +27,9 @@ class Choice:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Peer:
+    connection: str | None = None
+    """What its connection is known by, over restarts of the server too where a bridge tells."""
+
     version: str | None = None
     """None until the handshake is over, and while it is done again: all goes through the SDK."""
 

@@ -83,8 +83,8 @@ class Machines:
     # --- what the viewer says -----------------------------------------------------
 
     async def watch(self, kind: str, *, on: bool) -> None:
-        """`watch` or `approvals`, of every machine."""
-        first = not self._watched
+        """`watch`: of every machine; `approvals`: of those where something is open."""
+        first = kind == "watch" and kind not in self._watched
         (self._watched.add if on else self._watched.discard)(kind)
         for each in self._machines.values():
             await each.say(encoded({"type": kind, "on": on}))
@@ -194,7 +194,7 @@ class Machines:
 
     async def _look(self) -> None:
         """Follow each machine as it comes, for as long as a list is watched."""
-        while self._watched:
+        while "watch" in self._watched:
             actor = self._socket.actor
             await self._dispatcher.know(actor)
             for reached in self._dispatcher.machines(actor)[:MAX_MACHINES]:

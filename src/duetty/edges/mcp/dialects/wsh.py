@@ -5,6 +5,7 @@ keys by name, texts to wait for, views, pictures, tags, sizes, negative offsets,
 in results the exit code, output, state, directory and duration of the command itself.
 """
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -205,7 +206,9 @@ async def _send_input(calls: Calls, arguments: Json) -> Answer:
     if has_end or view is not None:
         content |= _ended(result, "both" if view is None else view)
     cursor = result.cursor
-    content |= {"cursor": {"row": cursor.row, "col": cursor.col}, "changed": _changed(result)}
+    content["cursor"] = {"row": cursor.row, "col": cursor.col}
+    if view != "output" or result.state == "fullscreen":
+        content["changed"] = _changed(result)
     if result.screen is not None:
         content["screen"] = _screen(result.screen)
     if written.had_effect is False:
@@ -311,11 +314,32 @@ async def _await_end(calls: Calls, arguments: Json) -> Answer:
     except (Deadline, Conflict) as error:
         return await _failed_with_screen(calls, error, arguments)
     content: Json = {"generation": result.generation, "state": result.state, **_program(result)}
+    session = given(arguments, "session")
     if result.state == "exited":
         content["exit_code"] = result.exit_code
-    elif last := await calls("block.list", given(arguments, "session") | {"limit": 1}):
+    elif last := await calls("block.list", session | {"limit": 1}):
         content |= {"exit_code": last[0].exit_code, "block": last[0].id}
+    if result.state != "fullscreen":
+        content["output"] = await _last_lines(calls, session, content.get("block"))
     return Answer(content=content)
+
+
+LAST_LINES, LAST_BYTES = 30, 2_000
+
+
+async def _last_lines(calls: Calls, session: Json, block: str | None) -> str:
+    """What was printed last: a build's verdict, or a question."""
+    if block is None:
+        read = await calls("output.read", session | {"cursor": -LAST_BYTES})
+        lines: list[str] = read.text.split("\n")
+        before = f"{read.cursor} bytes"
+        is_cut = read.cursor > 0
+    else:
+        page = await calls("block.output", session | {"block": block, "offset": -LAST_LINES})
+        lines, before = page.lines, f"{page.offset} lines"
+        is_cut = page.offset > 0
+    text = "\n".join(lines)[-LAST_BYTES:]
+    return f"[... {before} before ...]\n{text}" if is_cut else text
 
 
 async def _run_command(calls: Calls, arguments: Json) -> Answer:
@@ -465,11 +489,36 @@ def _ended(result: Any, view: str) -> Json:
         **_program(result),
     }
     content |= _match(result)
-    if result.continuation:
-        content["note"] = _INCOMPLETE
-    elif result.blocks and result.running is not None:
-        content["note"] = _PARTLY.format(len(result.blocks), result.running)
+    if (note := _note(result)) is not None:
+        content["note"] = note
     return content
+
+
+def _note(result: Any) -> str | None:
+    """What stands in the way of the next line, and how to go on."""
+    if result.continuation:
+        return _INCOMPLETE
+    if result.blocks and result.running is not None:
+        return _PARTLY.format(len(result.blocks), result.running)
+    last = (result.output or "").rpartition("\n")[2]
+    if result.terminal == "raw" and _PAGES.fullmatch(last):
+        return _PAGER
+    if result.into_program and result.state == "fullscreen":
+        return _TYPED_INTO.format(_program_text(result))
+    if result.completed_by == "idle" and result.state == "running":
+        return _SILENT
+    if result.into_program and "event not found" in (result.output or ""):
+        return _EXPANDS
+    return None
+
+
+_PAGES = re.compile(r":|.*\(END\).*|--More--.*| Manual page .*|HELP -- .*|lines \d+-\d+.*")
+"""The last row of a pager that waits for a key."""
+
+_PAGER = "a pager has the terminal: q leaves it; reset: true leaves it and runs the next command"
+_TYPED_INTO = "typed into {}, which has the terminal: no shell ran it. Press keys with wsh_send_input, or give reset: true"
+_SILENT = "it is silent and may still run: wait on with wsh_await_quiesce end: true"
+_EXPANDS = "this inner shell expands `!`: run `set +H` in it first, or quote with '...'"
 
 
 _PARTLY = "{} of its commands have ended; this one has not: {}. Those behind it run when it ends"
