@@ -78,11 +78,8 @@ def reach(arguments: argparse.Namespace) -> Client:
         ServerUnreachable: if none runs.
     """
     paths = paths_of(arguments)
-    if getattr(arguments, "hub", None):
-        from duetty.cli import logins
-
-        address = logins.address_of(paths, arguments.hub)
-        return HubClient(address, server=getattr(arguments, "server", None))
+    if (place := _hub_of(arguments, paths)) is not None:
+        return HubClient(place, server=getattr(arguments, "server", None))
     if not paths.server_socket.exists():
         raise ServerUnreachable(
             f"no server runs for instance {paths.instance!r}",
@@ -91,9 +88,22 @@ def reach(arguments: argparse.Namespace) -> Client:
     return Client(paths.server_socket, server=getattr(arguments, "server", None))
 
 
+def _hub_of(arguments: argparse.Namespace, paths: Paths) -> HubAddress | None:
+    """The hub that was named, or that knows the machine of MACHINE/SESSION; None is the server here."""
+    if not hasattr(arguments, "hub"):
+        return None
+    if arguments.hub:
+        from duetty.cli import logins
+
+        return logins.address_of(paths, arguments.hub)
+    machine = str(getattr(arguments, "session", None) or "").rpartition("/")[0]
+    place = hub_place(arguments, machine) if machine else None
+    return place if isinstance(place, HubAddress) else None
+
+
 def reach_or_spawn(arguments: argparse.Namespace) -> Client:
     """A client of the running server, or of an ephemeral one that ends when it is idle."""
-    if getattr(arguments, "hub", None):
+    if getattr(arguments, "hub", None) or "/" in str(getattr(arguments, "session", None) or ""):
         return reach(arguments)
     paths = paths_of(arguments)
     client = Client(paths.server_socket, server=getattr(arguments, "server", None))

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -35,7 +36,7 @@ EXAMPLES = (
     ("duetty server", "in this terminal, until Ctrl-C"),
     ("duetty server --bind 127.0.0.1:0", "on any free port"),
     ("duetty server --join https://hub.example", "and be reached through that hub (docs/hub.md)"),
-    ("duetty server --replace", "take over from the running one; sessions go on"),
+    ("duetty server --replace", "take over from the running one; sessions and its flags go on"),
 )
 
 
@@ -145,8 +146,8 @@ def _given(arguments: argparse.Namespace) -> dict[str, Any]:
         "server_bind": arguments.bind,
         "server_hostname": arguments.hostname,
         "server_base_prefix": arguments.base_prefix,
-        "server_tls_cert": arguments.tls_cert and os.path.abspath(arguments.tls_cert),
-        "server_tls_key": arguments.tls_key and os.path.abspath(arguments.tls_key),
+        "server_tls_cert": arguments.tls_cert and str(Path(arguments.tls_cert).absolute()),
+        "server_tls_key": arguments.tls_key and str(Path(arguments.tls_key).absolute()),
         "server_cors_origins": arguments.cors_origin,
         "server_hosts": arguments.host,
         "server_rate_limit": arguments.rate_limit,
