@@ -78,32 +78,51 @@ def reach(arguments: argparse.Namespace) -> Client:
         ServerUnreachable: if none runs.
     """
     paths = paths_of(arguments)
-    if (place := _hub_of(arguments, paths)) is not None:
-        return HubClient(place, server=getattr(arguments, "server", None))
-    if not paths.server_socket.exists():
+    place = _place(arguments, paths)
+    server = getattr(arguments, "server", None)
+    if isinstance(place, HubAddress):
+        return HubClient(place, server=server)
+    if not place.exists():
         raise ServerUnreachable(
             f"no server runs for instance {paths.instance!r}",
             hint="start one with `duetty server`, or `make run` in a checkout",
         )
-    return Client(paths.server_socket, server=getattr(arguments, "server", None))
+    return Client(place, server=server)
 
 
-def _hub_of(arguments: argparse.Namespace, paths: Paths) -> HubAddress | None:
-    """The hub that was named, or that knows the machine of MACHINE/SESSION; None is the server here."""
-    if not hasattr(arguments, "hub"):
-        return None
-    if arguments.hub:
-        from duetty.cli import logins
+def _session_of(arguments: argparse.Namespace) -> str:
+    """As it was named; empty where the command has none, or none that can be on another machine."""
+    named = getattr(arguments, "session", None) if hasattr(arguments, "hub") else None
+    return named if isinstance(named, str) else ""
 
-        return logins.address_of(paths, arguments.hub)
-    machine = str(getattr(arguments, "session", None) or "").rpartition("/")[0]
-    place = hub_place(arguments, machine) if machine else None
-    return place if isinstance(place, HubAddress) else None
+
+def _place(arguments: argparse.Namespace, paths: Paths) -> Path | HubAddress:
+    """The server here, the hub that was named, or whichever knows the machine of MACHINE/SESSION.
+
+    From here on the arguments are as if the caller had named it in the long way.
+    """
+    machine, _, session = _session_of(arguments).rpartition("/")
+    if not machine:
+        is_hub = getattr(arguments, "hub", None)
+        return hub_place(arguments, machine) if is_hub else paths.server_socket
+    place = hub_place(arguments, machine)
+    if isinstance(place, HubAddress):
+        arguments.hub = place.url
+        found = [
+            each["id"]
+            for each in HubClient(place).get("/sessions")
+            if each["server"] == machine and session in (each["name"], each["id"])
+        ]
+        if len(found) == 1:  # its machine may be another user's, who shares it
+            arguments.session = found[0]
+            return place
+    arguments.session, arguments.server = session, machine
+    return place
 
 
 def reach_or_spawn(arguments: argparse.Namespace) -> Client:
     """A client of the running server, or of an ephemeral one that ends when it is idle."""
-    if getattr(arguments, "hub", None) or "/" in str(getattr(arguments, "session", None) or ""):
+    if getattr(arguments, "hub", None) or "/" in _session_of(arguments):
         return reach(arguments)
     paths = paths_of(arguments)
     client = Client(paths.server_socket, server=getattr(arguments, "server", None))
