@@ -6,9 +6,8 @@ from pathlib import Path
 
 import anyio
 
+from benchmarks.jobs.every import EVERY
 from benchmarks.jobs.job import Job, Spent, done
-from benchmarks.jobs.others import JOBS as OTHERS
-from benchmarks.jobs.wsh import JOBS
 from benchmarks.measure import temporary_home
 from benchmarks.sections import put
 from tests.edges.mcp.connect import connected
@@ -31,7 +30,7 @@ seconds are what the calls took together. Calls, errors and tokens of the first 
 
 
 async def main() -> int:
-    jobs = [job for job in (*JOBS, *OTHERS) if job.missing is None]
+    jobs = [job for job in EVERY if job.missing is None]
     found: dict[str, list[Spent]] = {job.name: [] for job in jobs}
     with temporary_home() as home, running_server(home) as server:
         for way in WAYS:

@@ -94,11 +94,11 @@ from duetty.ops import (
     Services,
     open_oversight,
 )
+from duetty.ops.conversations import is_at_rest
 from duetty.ops.shared_access import share_access
 from duetty.ops.upstream_questions import answering_unowned
 from duetty.ops.upstreams import upstreams_of, workspaces_of
 from duetty.platform.capabilities import check_required
-from duetty.platform.descendants import has_children
 from duetty.platform.orphans import adopt_orphans, forget_ended
 from duetty.platform.short_turns import ask_short_turns
 from duetty.processes import Processes
@@ -124,6 +124,8 @@ PONG_S = 8.0
 SWEEP_S = 60.0
 """At most between two looks for exited sessions that are too old; a quarter of what they stay."""
 
+RESTING_S = 30.0
+MINUTE_S = 60.0
 SHORTEST_SWEEP_S = 1.0
 
 EPHEMERAL_S = 30.0
@@ -143,24 +145,24 @@ SHARES_S = 1.0
 """Between two looks for shares whose time is up."""
 
 LOOK_S = 0.25
-"""Between two looks whether anybody needs it."""
+"""Between two checks whether a client needs it."""
 
 STORE_AFTER_S = 0.005
-"""What is to be kept is written when the call that made it has its answer."""
+"""Records are written after the answer of the call that made them."""
 
 log = logging.getLogger("duetty.server")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Announcement:
-    """What whoever starts the server wants to know."""
+    """What the server prints when it has started."""
 
     url: str
     link: str
     token_file: Path
     restored: int
     warnings: tuple[str, ...] = ()
-    """What whoever starts it must know about where it listens."""
+    """Warnings about the address that it listens on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,7 +195,7 @@ class Server:
         self._clock = clock or SystemClock()
         self._stopping: Stopping | None = None
         self._keep_sessions = True
-        """Programs end only when somebody asked for that: not because a start failed."""
+        """Programs end only on request: not because a start failed."""
 
         self._approvals: Approvals | None = None
         self._hub: Hub | None = None
@@ -213,7 +215,7 @@ class Server:
         announce: Callable[[Announcement], None],
         take_over: Callable[[], None] | None = None,
     ) -> None:
-        """Serve until told to stop.
+        """Serve until the server is stopped.
 
         Args:
             announce: called when it serves.
@@ -228,7 +230,9 @@ class Server:
         self._hostname = server_hostname(self._settings.server_hostname, socket.gethostname())
         self._ip_rules = IpRules(block=self._settings.hub_block, allow=self._settings.hub_allow)
         self._tls = tls_context(self._settings.server_tls_cert, self._settings.server_tls_key)
-        self._origins("localhost", 0)  # a bad name in the settings is told before anything starts
+        self._origins(
+            "localhost", 0
+        )  # a bad name in the settings is refused before anything starts
         load_upstreams(self._paths.config_file)
         make_private(self._paths.state)
         make_private(self._paths.runtime)
@@ -368,8 +372,17 @@ class Server:
         tasks: anyio.abc.TaskGroup,
     ) -> None:
         """Build the parts, start them, wait for the end."""
-        access = Access(store, self._clock, own_token=token)
-        services = await self._services(registry, store, oversight, access, tasks)
+        network = Network(self._ip_rules, ca_file=self._settings.hub_tls_ca)
+        users = Users(self._paths.users_file, self._clock)
+        users.restore()
+        access = Access(
+            store,
+            self._clock,
+            own_token=token,
+            is_user=users.has,
+            jwt=self._jwt(network),
+        )
+        services = await self._services(registry, store, oversight, access, users, network, tasks)
         edges = self._edges(services, self._guard(access, registry, sockets[0]))
         serving = await self._start(services, edges, oversight.runs_of, sockets, announce, tasks)
         await self._wait(edges, serving)
@@ -390,11 +403,12 @@ class Server:
         store: Store,
         oversight: Oversight,
         access: Access,
+        users: Users,
+        network: Network,
         tasks: anyio.abc.TaskGroup,
     ) -> Services:
         """What the operations use."""
         key = load_key(self._paths.node_key_file)
-        network = Network(self._ip_rules, ca_file=self._settings.hub_tls_ca)
         hub = Hub(
             file=self._paths.servers_file,
             hostname=self._hostname,
@@ -402,11 +416,6 @@ class Server:
             network=network,
             tasks=tasks,
         )
-
-        users = Users(self._paths.users_file, self._clock)
-        users.restore()
-        access.is_user = users.has
-        access.jwt = self._jwt(network)
         replicas = await tasks.start(self._keep_replicas, hub)
         records: SharedRecords | None = None
         if self._settings.hub_engine:
@@ -414,7 +423,7 @@ class Server:
                 replicas, users=users, store=store, access=access, clock=self._clock, tasks=tasks
             )
         rooms = Rooms()
-        replicas.on_change = rooms.touch
+        replicas.listen(rooms.touch)
         self._hub = hub
         self._replicas = replicas
         membership = Membership(
@@ -555,7 +564,7 @@ class Server:
                 http=PeerCheckedProtocol,
                 ws=QuietWebSocket,
                 ws_max_size=MAX_MESSAGE_BYTES,
-                ws_per_message_deflate=False,  # costs memory per viewer, and helps nobody nearby
+                ws_per_message_deflate=False,  # costs memory per viewer, and gains nothing nearby
                 ws_ping_interval=self._settings.server_ping_s,
                 ws_ping_timeout=min(PONG_S, self._settings.server_ping_s),
                 lifespan="off",
@@ -594,6 +603,7 @@ class Server:
         services.membership.restore(self._settings.hub_join, self._hub_token)
         tasks.start_soon(_tell_sessions, registry, services.membership)
         tasks.start_soon(services.approvals.expire)
+        tasks.start_soon(self._end_resting, services.agents)
         tasks.start_soon(self._end_when_unused, registry, services.agents, web, mcp)
         await tasks.start(mcp.serve, self._paths.mcp_socket)
         serving = asyncio.ensure_future(web.serve(sockets=sockets))
@@ -622,7 +632,7 @@ class Server:
         return serving
 
     async def _wait(self, edges: _Edges, serving: "asyncio.Future[None]") -> None:
-        """Until the server is told to stop, or its web server ends."""
+        """Wait until the server is stopped, or its web server ends."""
         assert self._stopping is not None
         stopping = asyncio.ensure_future(self._stopping.wait())
         await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -662,7 +672,7 @@ class Server:
         if is_loopback(host):
             return ()
         reach = (
-            f"Other machines can reach this server ({host}). Whoever has a token of it can type into "
+            f"Other machines can reach this server ({host}). A client with its token can type into "
             "your shells."
         )
         if self._tls is not None:
@@ -681,10 +691,18 @@ class Server:
             with _survived("sweep"):
                 await registry.sweep()
 
+    async def _end_resting(self, agents: Agents) -> None:
+        """Sessions that the agent opened and that are of no use any more."""
+        while self._settings.agent_keep_session_minutes:
+            await anyio.sleep(RESTING_S)
+            with _survived("resting"):
+                assert agents.hands is not None
+                await agents.hands.end_resting(self._settings.agent_keep_session_minutes * MINUTE_S)
+
     async def _end_when_unused(
         self, registry: Registry, agents: Agents, web: WebServer, mcp: McpEdge
     ) -> None:
-        """A server that nobody asked to stay goes when nobody needs it."""
+        """A server that was started by a client ends when no client needs it."""
         used_s = self._clock.monotonic_s()
         requests = 0
         was_used, stays_s = False, EPHEMERAL_S
@@ -714,7 +732,7 @@ class Server:
         loop.add_signal_handler(signal.SIGHUP, lambda: None)
 
     def _on_signal(self) -> None:
-        """Programs outlive the server, unless nobody asked for the server itself."""
+        """Programs outlive the server, unless a client started it for itself."""
         if self._stopping is not None and self._stopping.is_set():
             os._exit(130)
         if self._hub is None or self._hub.is_draining or not self._hub.joined:
@@ -769,14 +787,8 @@ def _survived(what: str) -> Generator[None]:
 def _is_left(session: Session, agents: Agents) -> bool:
     """Whether an MCP host or the agent opened it and nothing runs in it: it is no use to anybody else."""
     owner = session.profile.owner
-    if owner != MCP_HOST.identity and not agents.is_own(owner):
-        return False
-    if session.state().word != "prompt":
-        return False
-    try:
-        return not has_children(session.profile.pid)
-    except OSError:
-        return False
+    is_theirs = owner == MCP_HOST.identity or agents.is_own(owner)
+    return is_theirs and is_at_rest(session)
 
 
 def coded_error(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -10,7 +10,7 @@ HIDING = ("told", "said", "somebody", "nobody", "whoever")
 _HIDING = re.compile(rf"\b(?:{'|'.join(HIDING)})\b", re.I)
 GENERATED = {"first_answers.tsv", "operations.ts", "messages.ts"}
 
-CEILINGS = {"src/duetty": 195, "web/src": 8}
+CEILINGS = {"src/duetty": 15, "web/src": 6}
 """Uses that are left. Lower a number when you remove some; a published field (`said`, kind `told`) is one."""
 
 
@@ -38,3 +38,17 @@ def test_the_glossary_names_these_words() -> None:
     glossary = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
 
     assert all(f"**{word}**" in glossary for word in HIDING)
+
+
+HIDING_NAMES = """
+    asking beginning deciding doing follow_up gate going hearing judging keeping knowing later lean
+    looking making meaning mounted obeyed order own own_files reading saying seeing showing speaking
+    telling things told turning watching waiting writing helpers manager utils misc common
+"""
+
+
+def test_no_module_has_a_name_that_hides_what_it_holds() -> None:
+    named = frozenset(HIDING_NAMES.split())
+    modules = (ROOT / "src/duetty").rglob("*.py")
+
+    assert [str(path.relative_to(ROOT)) for path in modules if path.stem in named] == []

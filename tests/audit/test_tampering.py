@@ -332,7 +332,7 @@ def test_a_trail_that_the_store_forgot_is_told(directory: Path) -> None:
         [after] = problems(verify(directory, store.trail_anchor))
 
     assert [each[3] for each in alone] == [
-        "the store remembers nothing of this trail: what is missing cannot be told"
+        "the store remembers nothing of this trail: what is missing is unknown"
     ]
     assert "the database remembered nothing of the trail when the server started" in after[3]
 

@@ -159,7 +159,7 @@ async def test_output_that_is_taken_at_once_wakes_nobody() -> None:
         return len(told) < 2
 
     with log.subscribe() as entries:
-        entries.on_output = take
+        entries.tell_output(take)
         log.printed()
         with anyio.move_on_after(0) as first:
             await entries.wait()
@@ -180,7 +180,7 @@ async def test_output_is_not_taken_before_what_arrived_earlier() -> None:
         return True
 
     with log.subscribe() as entries, anyio.fail_after(60):
-        entries.on_output = take
+        entries.tell_output(take)
         log.append(Bell(count=1))
         log.printed()
         await entries.wait()
@@ -218,7 +218,7 @@ async def test_output_that_was_passed_on_wakes_nobody_and_the_next_is_told_again
         return True
 
     with log.subscribe() as entries:
-        entries.on_output = passes
+        entries.tell_output(passes)
         log.pass_on()
         log.printed()
         with anyio.move_on_after(0.05) as bound:
@@ -234,7 +234,7 @@ async def test_output_that_cannot_be_passed_on_wakes_whoever_waits_once_it_was_t
     log = EventLog(FakeClock())
 
     with log.subscribe() as entries, anyio.fail_after(60):
-        entries.on_output = lambda: False
+        entries.tell_output(lambda: False)
         log.pass_on()
         with anyio.move_on_after(0.05) as bound:
             await entries.wait()

@@ -578,3 +578,92 @@ async def test_a_node_that_moved_while_the_engine_was_away_is_where_it_went(
 
     assert answer == b"X"
     assert not new[0].was_replaced
+
+
+class Wire:
+    """A replica's own way to the engine, which can be cut while both ends live."""
+
+    def __init__(self, port: int, tasks: anyio.abc.TaskGroup) -> None:
+        self._port = port
+        self._tasks = tasks
+        self._scope = anyio.CancelScope()
+        self.port = 0
+
+    async def lay(self) -> None:
+        self._scope = anyio.CancelScope()
+        await self._tasks.start(self._serve)
+
+    async def _serve(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
+        listener = await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=self.port)
+        self.port = listener.extra(anyio.abc.SocketAttribute.local_port)
+        async with listener:
+            task_status.started()
+            with self._scope:
+                await listener.serve(self._carry)
+
+    async def _carry(self, one: anyio.abc.SocketStream) -> None:
+        other = await anyio.connect_tcp("127.0.0.1", self._port)
+        async with one, other, anyio.create_task_group() as tasks:
+            for source, target in ((one, other), (other, one)):
+                tasks.start_soon(_pump, source, target, tasks.cancel_scope)
+
+    def cut(self) -> None:
+        self._scope.cancel()
+
+
+async def _pump(
+    source: anyio.abc.SocketStream, target: anyio.abc.SocketStream, scope: anyio.CancelScope
+) -> None:
+    with suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
+        async for chunk in source:
+            await target.send(chunk)
+    scope.cancel()
+
+
+async def test_replicas_that_do_not_reach_each_other_keep_their_own_and_refuse_the_rest(
+    own_server: NatsServer,
+) -> None:
+    """One of them has the engine, the other is cut off from it; both live."""
+    server_port = int(own_server.url.rpartition(":")[2])
+    async with anyio.create_task_group() as tasks:
+        wire = Wire(server_port, tasks)
+        await wire.lay()
+
+        def join(name: str) -> Any:
+            port = server_port if name == "a" else wire.port
+            return nats_bus(f"nats://127.0.0.1:{port}", name, lease_s=1, beat_s=0.2)
+
+        async with two(join) as hub:
+            near, far = hub.node("near"), hub.node("far")
+            await near.join(hub.a)
+            await far.join(hub.b)
+            await call(hub.a, "far", command="before")
+            wire.cut()
+            await eventually(lambda: not hub.buses["b"].connected)
+            own = [await call(hub.a, "near"), await call(hub.b, "far")]
+            with anyio.fail_after(0.5), pytest.raises(EngineUnavailable) as refused:
+                await call(hub.b, "near", command="c2", within_s=60)
+            with anyio.fail_after(0.5), pytest.raises(EngineUnavailable):
+                await hub.node("new").join(hub.b)
+            with anyio.fail_after(8), pytest.raises(DuettyError) as gone:
+                await call(hub.a, "far", command="c3", within_s=6)
+            await hub.node("other").join(hub.a)
+            await wire.lay()
+            await eventually(lambda: hub.buses["b"].connected)
+            after = [await _soon(hub.a, "far", "c4"), await _soon(hub.b, "near", "c5")]
+            ran = near.ran, far.ran
+            details = refused.value.details, gone.value.details
+        wire.cut()
+        tasks.cancel_scope.cancel()
+
+        assert own == after == [b"X", b"X"]
+        assert [each["executed"] for each in details] == [False, False]
+        assert ran == (["c1", "c5"], ["before", "c1", "c4"])
+
+
+async def _soon(directory: Directory, id_: str, command: str) -> bytes:
+    """When it is known again where the session is. What ran in spite of an error would be told."""
+    while True:
+        with suppress(SessionOffline, SessionNotFound, EngineUnavailable):
+            return await call(directory, id_, command=command)
+        await anyio.sleep(0.05)

@@ -392,6 +392,46 @@ def test_a_question_is_asked_and_answered_through_the_other_replica(hub: Replica
     assert (asking.home / "asked-for").exists()
 
 
+def test_none_one_and_several_sessions_are_meant_through_the_other_replica(
+    hub: Replicated,
+) -> None:
+    holder, other = held_by(hub)
+    hub.local(other, "POST", "/users", {"name": "chooser"})
+    given = {"scopes": ["read", "input", "control", "join"]}
+    token = hub.local(other, "POST", "/users/chooser/tokens", given)["token"]
+    hub.machine_of("chosen", token)
+    headers = {"Authorization": f"Bearer {token}"}
+
+    def meant() -> httpx.Response:
+        return httpx.get(f"{other.url()}/session/screen", headers=headers, timeout=60)
+
+    def open_one(name: str) -> str:
+        body = {"name": name, "command": "cat", "server": "chosen"}
+        made = httpx.post(f"{holder.url()}/sessions", json=body, headers=headers, timeout=60)
+        assert made.status_code == 201, made.text
+        _eventually(
+            lambda: httpx.get(f"{other.url()}/sessions/{name}", headers=headers, timeout=60),
+            lambda answer: answer.status_code == 200,
+        )
+        return made.json()["id"]
+
+    _eventually(
+        lambda: httpx.get(f"{other.url()}/servers", headers=headers, timeout=60),
+        lambda answer: len(answer.json()) == 2,
+    )
+    none = meant()
+    ids = {open_one("first")}
+    one = meant()
+    ids.add(open_one("second"))
+    several = meant()
+
+    assert none.json()["error"]["code"] == "no_active_session"
+    assert one.status_code == 200, one.text
+    assert several.json()["error"]["code"] == "multiple_sessions"
+    listed = several.json()["error"]["details"]["candidates"]
+    assert {each["sessionId"] for each in listed} == ids
+
+
 def told(viewer: ClientConnection, kind: str, good: Callable[[Any], bool]) -> Any:
     end_s = time.monotonic() + 60
     while time.monotonic() < end_s:

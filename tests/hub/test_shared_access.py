@@ -33,8 +33,7 @@ async def replica(join: Join, name: str, home: Path) -> AsyncGenerator[Replica]:
     with Store.open(home / "store") as store:
         users = Users(home / "users.json", clock)
         users.restore()
-        access = Access(store, clock, own_token=name)
-        access.is_user = users.has
+        access = Access(store, clock, own_token=name, is_user=users.has)
         async with (
             join(name) as bus,
             open_directory(bus) as directory,

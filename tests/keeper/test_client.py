@@ -42,7 +42,7 @@ def test_a_keeper_that_dies_fails_every_pending_request_and_is_told_once(
         lost.append(error)
         watched.append(client.fileno())
 
-    client.on_lost = on_lost
+    client.listen(lost=on_lost)
     halt(keeper.pid)
     for _ in range(3):
         client.request("list", {}, on_reply=answers.append)
@@ -86,7 +86,7 @@ def test_a_request_that_must_wait_says_so_and_is_sent_when_there_is_room(
     client = keeper.connect()
     waiting: list[bool] = []
     answers: list[Reply | DuettyError] = []
-    client.on_backlog = waiting.append
+    client.listen(backlog=waiting.append)
     halt(keeper.pid)
 
     client.request("list", {"filler": "x" * (4 * 1024 * 1024)}, on_reply=answers.append)

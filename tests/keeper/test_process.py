@@ -64,7 +64,7 @@ def test_the_end_of_a_child_is_told_and_remembered_until_forgotten(
 ) -> None:
     client = keeper.connect()
     exits: list[Exited] = []
-    client.on_exited = exits.append
+    client.listen(exited=exits.append)
 
     opened = keeper.open(client, ["sh", "-c", command])
     kept = wait_exited(client)
@@ -85,7 +85,7 @@ def test_the_end_of_a_child_is_told_and_remembered_until_forgotten(
 def test_the_answer_to_open_comes_before_the_end_of_a_short_child(keeper: RunningKeeper) -> None:
     client = keeper.connect()
     order: list[str] = []
-    client.on_exited = lambda exited: order.append(f"{exited.session} ended")
+    client.listen(exited=lambda exited: order.append(f"{exited.session} ended"))
 
     def on_reply(outcome: Reply | DuettyError) -> None:
         assert isinstance(outcome, Reply)
@@ -217,7 +217,7 @@ def test_a_server_that_leaves_as_the_next_one_arrives_is_not_in_its_way(
 def test_200_short_children_are_reaped_with_their_own_codes(keeper: RunningKeeper) -> None:
     client = keeper.connect()
     exits: list[Exited] = []
-    client.on_exited = exits.append
+    client.listen(exited=exits.append)
     masters: deque[int] = deque()
 
     def on_reply(outcome: Reply | DuettyError) -> None:
@@ -391,7 +391,7 @@ def test_a_new_keeper_takes_over_what_a_killed_one_kept(keeper: RunningKeeper) -
     keeper.start_again()
     client = keeper.connect()
     exits: list[Exited] = []
-    client.on_exited = exits.append
+    client.listen(exited=exits.append)
     arguments: Message = {
         "session": "s",
         "pid": opened.session.pid,
@@ -457,7 +457,7 @@ def test_stop_hangs_up_on_everyone_and_kills_who_ignores_it_after_the_grace(
     stopped = keeper.open(client, ["sleep", "100"], session="stopped")
     halt(stopped.session.pid)
     exits: list[Exited] = []
-    client.on_exited = exits.append
+    client.listen(exited=exits.append)
 
     reply = client.call("stop", {"grace_s": 0.2})
 

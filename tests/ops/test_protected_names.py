@@ -12,7 +12,7 @@ import pytest
 from duetty.calls import Actor, Effect
 from duetty.config import Settings
 from duetty.errors import PolicyDenied
-from duetty.ops.guardrail.protected_files import OWN_FILES, OwnThings
+from duetty.ops.guardrail.server_files import OWN_FILES, OwnThings
 from duetty.ops.rulebook.in_force import SHIPPED_RULES
 from duetty.policy import Allow, Deny, Judged, Profile, decide
 from tests.engine import Engine, running_engine

@@ -13,7 +13,7 @@ from duetty.errors import BadSetting, PolicyDenied
 from duetty.ops.rule_names import RULE_NAMES
 from duetty.ops.rulebook.book import Rulebook
 from duetty.ops.rulebook.in_force import PROJECT_FILE, ProjectRules
-from duetty.ops.rulebook.text import judge_text
+from duetty.ops.rulebook.rules_text import judge_text
 from duetty.policy import RuleSet
 from tests.engine import running_engine
 

@@ -5,7 +5,7 @@ import tomllib
 import pytest
 
 from duetty.errors import BadSetting
-from duetty.ops.rulebook.text import Problem, judge_text, parts_of, replaced
+from duetty.ops.rulebook.rules_text import Problem, judge_text, parts_of, replaced
 
 RULE = """# no publishing
 [[policy.rules]]

@@ -1,5 +1,6 @@
 """A program in a sandbox: what it may not do, and that it is not started with less."""
 
+import tempfile
 from pathlib import Path
 
 import anyio
@@ -63,3 +64,30 @@ async def test_a_sandbox_that_cannot_be_had_is_an_error_and_nothing_starts(
 
         assert isinstance(upstream.error, SandboxUnavailable)
         assert upstream.retry_at_ns is None
+
+
+@pytest.mark.skipif(support().bubblewrap is None, reason="bubblewrap may make no namespaces here")
+async def test_a_program_that_its_sandbox_hides_is_not_said_to_be_missing(tmp_path: Path) -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as place:
+        program = Path(place) / "program"
+        program.write_text("#!/bin/sh\nexec cat\n", encoding="utf-8")
+        program.chmod(0o755)
+        table = {"command": str(program), "sandbox": "bubblewrap", "cwd": "/"}
+        async with Home(tmp_path).running(it=table) as upstreams:
+            upstream = upstreams.find("it")
+            await until(upstreams, lambda: upstream.state == "failed")
+
+            assert upstream.error is not None
+            assert "its sandbox may hide the file" in str(upstream.error.hint)
+
+
+async def test_one_that_is_late_in_a_sandbox_is_told_to_need_the_network(tmp_path: Path) -> None:
+    table = plain(mute=True) | {"start_timeout": 1}
+    async with Home(tmp_path).running(it=table, free=table | {"network": True}) as upstreams:
+        late, free = upstreams.find("it"), upstreams.find("free")
+        await until(upstreams, lambda: late.state == free.state == "failed")
+
+        assert late.error is not None
+        assert free.error is not None
+        assert "network = true" in str(late.error.hint)
+        assert "network" not in str(free.error.hint)

@@ -60,7 +60,7 @@ async def test_no_process_of_an_upstream_outlives_a_server_that_is_killed(home: 
 
 
 def test_a_person_looks_trusts_calls_and_turns_from_the_command_line(home: Path) -> None:
-    notes = {"uri": "note:1", "name": "notes"}
+    notes = {"uri": "note:1", "name": "notes", "text": "first"}
     secret = plain(tools=named("echo", "other"), resources=[notes]) | {
         "env": {"API_KEY": "hunter2"}
     }
@@ -77,6 +77,7 @@ def test_a_person_looks_trusts_calls_and_turns_from_the_command_line(home: Path)
         unasked = server.command("upstreams", "trust", "it")
         assert unasked.returncode == 1
         assert "Does echo." in unasked.stdout
+        assert "takes nothing" in unasked.stdout
 
         assert "it is ready" in server.command("upstreams", "trust", "it", "--yes").stdout
         called = server.command("upstreams", "call", "it", "echo", '{"a": 1}', "--json")
@@ -98,6 +99,12 @@ def test_a_person_looks_trusts_calls_and_turns_from_the_command_line(home: Path)
         ]
         assert "@mcp:it/notes" in server.command("upstreams", "browse").stdout
         assert "2 tools, trust trusted" in tested.stdout
+        assert server.command("upstreams", "read", "@mcp:it/notes").stdout == "first\n"
+        nothing = server.command("upstreams", "read", "notes")
+        assert (nothing.returncode, "browse" in nothing.stderr) == (1, True)
+        with (home / "config.toml").open("a", encoding="utf-8") as file:
+            file.write('[upstreams.later]\ncommand = "cat"\n')
+        assert "`duetty upstreams restart later`" in server.command("upstreams").stdout
     finally:
         server.end()
 

@@ -102,14 +102,15 @@ class Person:
 
 
 async def called(server: ServerProcess, tool: str, person: Person | None) -> tuple[str, str]:
-    """What let it pass, and the error's code where nothing did."""
+    """The step that decided, and the error's code where the call did not pass."""
     options: dict[str, Any] = {} if person is None else {"elicitation_callback": person}
     async with connected("http-2026", server, dialect="gateway", **options) as client:
         with anyio.fail_after(WAIT_S):
             result = await client.call_tool(tool, {})
     content: Any = result.structured_content or {}
-    by = (result.meta or {}).get(DECIDED_BY, "")
-    return str(by), content["error"]["code"] if result.is_error else ""
+    if result.is_error:
+        return content["decided_by"], content["error"]["code"]
+    return str((result.meta or {}).get(DECIDED_BY, "")), ""
 
 
 @pytest.mark.anyio
@@ -134,12 +135,13 @@ async def test_the_answer_says_which_step_decided(server: ServerProcess) -> None
     assert await called(server, "mcp__known__echo", None) == ("trust:trusted", "")
     assert await called(server, "mcp__strange__allowed", None) == ("rule:permissions.allow", "")
     assert await called(server, "mcp__strange__echo", yes) == ("person", "")
-    assert await called(server, "mcp__strange__echo", no) == ("", "approval_rejected")
-    assert await called(server, "mcp__strange__echo", None) == ("", "policy_denied")
-    assert await called(server, "mcp__strange__harmless", None) == ("", "policy_denied")
+    assert await called(server, "mcp__strange__echo", no) == ("person", "approval_rejected")
+    unasked = ("trust:untrusted", "policy_denied")
+    assert await called(server, "mcp__strange__echo", None) == unasked
+    assert await called(server, "mcp__strange__harmless", None) == unasked
     for server_name in ("known", "strange"):
         tool = f"mcp__{server_name}__delete_all"
-        assert await called(server, tool, yes) == ("", "policy_denied")
+        assert await called(server, tool, yes) == ("rule:permissions.deny", "policy_denied")
     assert len(yes.asked) == 1
     records = server.client.get("/audit", operation="upstreams.call", kind="call", limit=100)
     assert {each["decision"]["rule"] for each in records} == {

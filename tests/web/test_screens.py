@@ -291,7 +291,9 @@ def test_a_shared_link_shows_one_session_and_takes_no_keys(
 def test_screens_with_nothing_to_show_say_what_will_be_there(browser: Browser, home: Path) -> None:
     with running_server(home) as server, browsing(browser, server) as tab:
         tab.goto("history")
-        expect(tab.page.get_by_text("with its output, whoever ran it")).to_be_visible()
+        expect(
+            tab.page.get_by_text("with its output, whether a person or an agent ran it")
+        ).to_be_visible()
         tab.goto("recordings")
         expect(tab.page.get_by_role("heading", name="Nothing is recorded yet")).to_be_visible()
         tab.page.get_by_role("button", name="New session").click()

@@ -1,4 +1,4 @@
-"""What is asked, and what may be answered."""
+"""A question to a person, and its possible answers."""
 
 import hashlib
 import json

@@ -110,7 +110,7 @@ def _place(asked: ApprovalRecord) -> str | None:
 
 
 def bounds(asked: ApprovalRecord, covers: Covers) -> dict[str, Any]:
-    """What has to be the same again for a yes to cover a call, as fields of what is kept."""
+    """The fields of a standing approval that a later call must match."""
     line = {"operation": asked.operation, "command_line": asked.command_line}
     session = {"session_id": asked.session_id, "session": asked.session}
     project = {"project": asked.project}

@@ -40,7 +40,7 @@ class Standing:
             if record.expires_at_ns is None:
                 self._kept[record.id] = _Entry(record, None)
                 continue
-            # A clock that went back does not make an hour longer: what is not surely left is over.
+            # A clock that went back does not make an hour longer: time that is not surely left counts as over.
             began_ns = max(record.created_at_ns, record.used_at_ns or 0)
             left_s = (record.expires_at_ns - now_ns) / 1e9 if began_ns <= now_ns else 0.0
             self._kept[record.id] = _Entry(record, self._clock.monotonic_s() + left_s)

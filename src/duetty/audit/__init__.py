@@ -2,7 +2,7 @@
 
 Append-only files of JSON lines, each line with the hash of the one before it, so
 that a changed, missing or moved record is found and named. Knows nothing of
-policy or approvals: it is told facts, and keeps them in order.
+policy or approvals: callers hand in facts, and it keeps them in order.
 """
 
 from duetty.audit.queries import Filters, Problem, Verified, export, records, verify

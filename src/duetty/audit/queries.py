@@ -36,7 +36,7 @@ class Filters:
     session: str | None = None
     call: str | None = None
     decision: str | None = None
-    """As it was made, or `refused` for calls that did not run, whoever said no."""
+    """The decision, or `refused` for calls that did not run: by a rule or by a person."""
 
     outcome: str | None = None
     text: str | None = None
@@ -116,12 +116,12 @@ def export(directory: Path) -> Generator[bytes]:
         except OSError as error:
             raise TrailUnreadable(
                 f"{path.name} cannot be read: {error.strerror}",
-                hint="`duetty audit verify` says what is there of the trail",
+                hint="`duetty audit verify` says which records the trail has",
             ) from error
 
 
 def verify(directory: Path, remembered: Remembered | None = None) -> Verified:
-    """Read everything, and name what does not fit; None where nobody remembers the ends."""
+    """Read everything, and name what does not fit; without `remembered`, the ends are not compared."""
     for _ in range(LISTINGS - 1):
         with contextlib.suppress(FileNotFoundError):
             return _verify(directory, remembered)
@@ -220,7 +220,7 @@ class _Reading:
             self.complain(file, place, damage.first, sentence)
 
     def _follow(self, file: str, place: int, record: Record, damage: Damage | None) -> bool:
-        """Whether the record fits the one before it; where it does not, that is told."""
+        """Whether the record fits the one before it; where it does not, a problem is noted."""
         if self.first_seq is None:
             self.first_seq = record.seq - self._unsound
             if record.seq == 1 and record.prev != GENESIS:
@@ -250,7 +250,7 @@ class _Reading:
             if (self.first_seq or 0) > damage.first and not rotated:
                 self.complain(first_file, 1, damage.first, sentence)
         if expected and anchor is None and self.count:
-            what = "the store remembers nothing of this trail: what is missing cannot be told"
+            what = "the store remembers nothing of this trail: what is missing is unknown"
             self.complain(self.file, self.next_line, None, what)
         head = self._anchor
         if head is not None and (self.seq or 0) < head.head_seq:

@@ -93,10 +93,3 @@ def claimed_seq(line: bytes) -> int:
         return 0
     digits = line[len(_SEQ_HEAD) : 30].split(b",")[0]
     return int(digits) if digits.isdigit() else 0
-
-
-def bounded(text: str, limit: int = MAX_TEXT) -> str:
-    """The text, or its head and how much is missing."""
-    if len(text) <= limit:
-        return text
-    return f"{text[:limit]}… [{len(text) - limit} characters more]"

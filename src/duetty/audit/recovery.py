@@ -1,9 +1,9 @@
 """The trail as it is found: where it goes on, and whether both ends are what the store remembers.
 
-Records are on disk before the store is told of them, and old files go only after it
-was told. So a crash leaves a trail that is longer than what the store remembers, or
+Records are on disk before the store notes them, and old files go only after it
+has. So a crash leaves a trail that is longer than what the store remembers, or
 as long, with half a line more at the most; never a shorter one. What is missing was
-taken away, and is told.
+taken away, and is reported.
 
 Only the ends are looked at: what was changed between them stays in the chain, where
 `verify` finds it.
@@ -124,7 +124,7 @@ def first_seq(directory: Path, *, skip: int = 0) -> int | None:
 def cut_off(directory: Path) -> list[Mapping[str, Any]]:
     """Calls of a server that was killed which have no outcome, the oldest first.
 
-    A server that closed its trail has told them all; none is looked for behind that.
+    A server that closed its trail has recorded them all; none is looked for behind that.
     """
     ended = set[object]()
     found: list[Mapping[str, Any]] = []
@@ -143,7 +143,7 @@ def cut_off(directory: Path) -> list[Mapping[str, Any]]:
 
 
 def compare(directory: Path, end: End, anchor: TrailAnchor | None) -> list[Damage]:
-    """What is not as the store remembers it; a missing end first."""
+    """Differences from the store's record of the trail; a missing end first."""
     if anchor is None:
         return [Damage(what="unanchored", first=1, last=end.seq)] if end.seq else []
     found: list[Damage] = []

@@ -7,7 +7,7 @@ a power cut can lose, and then tells the store how far the trail goes. When the
 disk refuses, an agent's call is refused too, unless a setting says otherwise: what was
 acknowledged is recorded. Other records are held in memory, in order, and written when it
 takes them again; `audit.held` notes how many, for the case that the server is killed first.
-When too many are held, the caller is told and nothing runs unrecorded.
+When too many are held, the caller gets an error and nothing runs unrecorded.
 """
 
 import contextlib
@@ -96,7 +96,7 @@ class Trail:
         self._required = required
         self._lock = threading.Lock()
         self._syncing = threading.Lock()
-        """One at a time: the store is never told of less than it knows."""
+        """One at a time: the store never gets an older end than it has."""
         self._held: deque[bytes] = deque()
         self._degraded: str | None = None
         self._damage: str | None = None
@@ -109,7 +109,7 @@ class Trail:
         anchor = None if store is None else store.trail_anchor()
         end = find_end(self._directory, anchor)
         damages = [] if store is None else compare(self._directory, end, anchor)
-        # Of a trail that somebody has cut nobody knows what ended.
+        # In a trail that was cut, which calls ended is unknown.
         left = [] if damages else cut_off(self._directory)
         self._go_on(end, anchor)
         note = left_note(self._directory)
@@ -120,7 +120,7 @@ class Trail:
         with self._lock:
             for damage in damages:
                 self._tell(damage)
-        # Before it is told that it was opened: whoever is killed here leaves the rest to the next.
+        # Before the record `opened`: a server that is killed here leaves the rest to the next.
         for call in left:
             fields = {name: call[name] for name in _NAMED_FIELDS if name in call}
             self.record("outcome", **fields, outcome="interrupted")
@@ -129,7 +129,7 @@ class Trail:
             self.record("trail", event="repaired", cut_bytes=end.cut_bytes)
             log.error("audit_repaired", extra={"cut_bytes": end.cut_bytes})
         if damages:
-            self._try_sync(durably=True)  # told once, and not at the next start again
+            self._try_sync(durably=True)  # reported once, and not again at the next start
         if note is not None and not self._held:
             self._note.clear()
         # A daemon, so that a disk that hangs cannot hold the server's own exit.
@@ -265,7 +265,7 @@ class Trail:
         self._fd, self._bytes, self._number = fd, os.fstat(fd).st_size, number
 
     def _stay_in_place(self) -> None:
-        """Leave a file that was removed or replaced: what is written there nobody would read."""
+        """Leave a file that was removed or replaced: no reader would find what is written there."""
         path = path_of(self._directory, self._number)
         if self._held:
             return  # they come first
@@ -390,7 +390,7 @@ class Trail:
 
 
 def _is_agents(fields: Mapping[str, object]) -> bool:
-    """Whether it is a call that is about to be made for somebody who is no person."""
+    """Whether it is a call that is about to be made for an actor who is no person."""
     actor = fields.get("actor")
     if "outcome" in fields or not isinstance(actor, Mapping):
         return False

@@ -27,6 +27,9 @@ class Probe:
     by_shell: bool = False
     """That process is the session's own child."""
 
+    reader: int | None = None
+    """Its process id."""
+
     echo: bool = True
     canonical: bool = True
     """The terminal's line settings; a password is read with echo off, line by line."""

@@ -315,7 +315,7 @@ class Bridge:
             self._forward(line)
 
     def _unanswered(self) -> list[bytes]:
-        """Answer what can be answered without a server; what is left is for that."""
+        """Answer the requests that need no server; the others wait for it."""
         left: list[bytes] = []
         for line in self._messages_of_host():
             answer, seen = self._first_answer(line), look_at(line)

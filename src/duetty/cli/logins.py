@@ -10,6 +10,7 @@ from typing import Any, cast
 from duetty.client.hub_address import HubAddress
 from duetty.config import Paths
 from duetty.errors import BadArguments, StateUnwritable
+from duetty.private_file import write_private
 
 SERVICE = "duetty hub"
 
@@ -91,13 +92,8 @@ def _put(ring: Any, url: str, token: str) -> bool:
 
 def _save(paths: Paths, kept: Mapping[str, str]) -> None:
     file = file_of(paths)
-    beside = file.with_suffix(".new")
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        beside.unlink(missing_ok=True)
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as out:
-            json.dump(kept, out)
-        beside.replace(file)
+        write_private(file, kept)
     except OSError as error:
         raise StateUnwritable(f"cannot write {file}: {error.strerror}") from error

@@ -40,6 +40,14 @@ GAP_COLS = 2
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f]|" + _OBEYED.pattern)
 
 
+GO_ON = "agent.resume"
+"""Operation of the question whether the agent may go on at a limit; its reason is a whole question."""
+
+
+def asks(operation: str) -> str:
+    return "asks whether to go on" if operation == GO_ON else f"asks for {operation}"
+
+
 def harmless(text: str) -> str:
     """Text of programs, its lines and tabs kept, with nothing else that a terminal would obey."""
     return _CONTROL.sub("\ufffd", text)

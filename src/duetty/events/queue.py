@@ -30,8 +30,8 @@ class Subscription(Generic[T]):
         "_closed",
         "_has_passed_on",
         "_missed_through",
+        "_on_output",
         "_queue",
-        "on_output",
         "skips",
         "wants_output",
     )
@@ -40,9 +40,7 @@ class Subscription(Generic[T]):
         self.wants_output = True
         """Whether output wakes it; one that cannot take more has no use for that."""
 
-        self.on_output: Callable[[], bool] | None = None
-        """Called with each output at once; only if it returns False, the waiter is woken. Never raises."""
-
+        self._on_output: Callable[[], bool] | None = None
         self.skips: type[object] | None = None
         """Events that are not for this follower, and do not wake it."""
 
@@ -52,6 +50,10 @@ class Subscription(Generic[T]):
         self._has_passed_on = False
         """The output of this turn is taken, and was before anybody else had it."""
         self._closed = False
+
+    def tell_output(self, tell: Callable[[], bool] | None) -> None:
+        """Call this with each output at once; only if it returns False, the waiter is woken. Never raises."""
+        self._on_output = tell
 
     @property
     def is_closed(self) -> bool:
@@ -68,8 +70,8 @@ class Subscription(Generic[T]):
 
     def pass_on(self) -> None:
         """There is unread output on record, for a reader that only passes it on."""
-        if self.wants_output and self.on_output is not None and not self._arrived.is_set():
-            self._has_passed_on = self.on_output()
+        if self.wants_output and self._on_output is not None and not self._arrived.is_set():
+            self._has_passed_on = self._on_output()
 
     def printed(self) -> None:
         """There is output: it is taken at once, or the waiter looks again.
@@ -79,7 +81,7 @@ class Subscription(Generic[T]):
         if self._has_passed_on:
             self._has_passed_on = False
         elif self.wants_output and not self._arrived.is_set():
-            if self.on_output is not None and self.on_output():
+            if self._on_output is not None and self._on_output():
                 return
             self._arrived.set()
 

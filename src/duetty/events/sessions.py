@@ -1,12 +1,9 @@
 """What happens to sessions as a whole, numbered: created, renamed, changed, exited, removed."""
 
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
-from duetty.clock import Clock
-from duetty.events.queue import Subscription
+from duetty.events.numbered_log import NumberedLog
 from duetty.ids import Seq, SessionId
 
 
@@ -67,39 +64,13 @@ class SessionsEntry:
     event: SessionsEvent
 
 
-class SessionsLog:
+class SessionsLog(NumberedLog[SessionsEntry]):
     """As `EventLog`, for all sessions; a subscriber that lagged lists them again."""
 
-    __slots__ = ("_clock", "_seq", "_subscriptions")
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._seq = Seq(0)
-        self._subscriptions: set[Subscription[SessionsEntry]] = set()
-
-    @property
-    def seq(self) -> Seq:
-        return self._seq
+    __slots__ = ()
 
     def append(self, event: SessionsEvent) -> Seq:
-        self._seq = Seq(self._seq + 1)
+        seq = self._next()
         if self._subscriptions:
-            entry = SessionsEntry(seq=self._seq, at_ns=self._clock.wall_ns(), event=event)
-            kind = type(event)
-            for subscription in self._subscriptions:
-                if subscription.skips is not kind:
-                    subscription.offer(entry)
-        return self._seq
-
-    @contextmanager
-    def subscribe(self) -> Generator[Subscription[SessionsEntry]]:
-        subscription = Subscription[SessionsEntry]()
-        self._subscriptions.add(subscription)
-        try:
-            yield subscription
-        finally:
-            self._subscriptions.discard(subscription)
-
-    def close(self) -> None:
-        for subscription in self._subscriptions:
-            subscription.close()
+            self._offer(SessionsEntry(seq=seq, at_ns=self._clock.wall_ns(), event=event))
+        return seq

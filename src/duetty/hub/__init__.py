@@ -4,7 +4,6 @@ Knows machines, rooms, users and links between them; nothing of operations, rule
 """
 
 from duetty.hub.addresses import Address, IpRules, parse_address
-from duetty.hub.bridge import Bridge
 from duetty.hub.bus import Bus, BusError, joined
 from duetty.hub.dedupe import Dedupe
 from duetty.hub.directory import Claim
@@ -27,6 +26,7 @@ from duetty.hub.links import Answer, Aside, Asking, NodeSocket, SocketRefused
 from duetty.hub.metrics import HubMetrics
 from duetty.hub.network import Network
 from duetty.hub.nodes import RemoteNode
+from duetty.hub.remote_bridge import Bridge
 from duetty.hub.remote_rooms import (
     RemoteRoom,
     announce_again,

@@ -124,7 +124,7 @@ class Command:
     command_id: str
     body: bytes
     within_s: float
-    """What is left of the caller's time."""
+    """The rest of the caller's time."""
 
     caller: str
     """One name for one caller: asked again on another way, it still waits once."""
@@ -187,7 +187,8 @@ async def open_directory(
     """`on_change` hears of each user whose places changed."""
     async with anyio.create_task_group() as tasks:
         directory = Directory(bus, tasks, clock or SystemClock(), rejoin_s, forget_s)
-        directory.on_change = on_change or directory.on_change
+        if on_change is not None:
+            directory.listen(changed=on_change)
         await directory.start()
         try:
             yield directory
@@ -210,8 +211,8 @@ class Directory:
         self.is_draining = False
         self.bus = self._bus = bus
         self._tasks = tasks
-        self.on_change: Callable[[str | None], None] = lambda _user: None
-        self.on_replica_gone: Callable[[str], None] = lambda _replica: None
+        self._on_change: Callable[[str | None], None] = lambda _user: None
+        self._on_replica_gone: Callable[[str], None] = lambda _replica: None
         self._clock = clock
         self._rejoin_s = rejoin_s
         self._forget_s = forget_s
@@ -223,6 +224,15 @@ class Directory:
         self._found: dict[str, Place] = {}
         self._came_back_s = -SETTLE_S
         self._open: list[Subscription] = []
+
+    def listen(
+        self,
+        *,
+        changed: Callable[[str | None], None],
+        replica_gone: Callable[[str], None] = lambda _replica: None,
+    ) -> None:
+        """Call these with a user whose places changed, and with a replica that is gone."""
+        self._on_change, self._on_replica_gone = changed, replica_gone
 
     # --- start and end ------------------------------------------------------------
 
@@ -268,11 +278,11 @@ class Directory:
             self._replicas.add(replica)
         elif replica != self.replica:
             self._replicas.discard(replica)
-            self.on_replica_gone(replica)
+            self._on_replica_gone(replica)
             self._tasks.start_soon(self._forget, replica)
         for user, known in self._known.items():
             if any(place.replica == replica for place in known.places.values()):
-                self.on_change(user)
+                self._on_change(user)
         for id_ in list(self._waits):
             self._wake(id_)
 
@@ -452,7 +462,7 @@ class Directory:
                 earlier = known.places.get(place.id)
                 if earlier is None or earlier.epoch <= place.epoch:
                     known.places[place.id] = place
-            self.on_change(user)
+            self._on_change(user)
 
         return on_change
 

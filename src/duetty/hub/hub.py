@@ -2,7 +2,6 @@
 
 import json
 import logging
-import os
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -26,6 +25,7 @@ from duetty.hub.joined_node import Hello, JoinedLink
 from duetty.hub.links import DialledLink
 from duetty.hub.network import Network
 from duetty.hub.nodes import DRAINING, Identity, RemoteNode
+from duetty.private_file import write_private
 
 log = logging.getLogger("duetty.hub")
 
@@ -65,8 +65,7 @@ class Hub:
         """Nodes that dialled us, by their id."""
 
         self._of_user: dict[str | None, dict[str, RemoteNode]] = {}
-        self.elsewhere: Callable[[str | None], list[RemoteNode]] = lambda _user: []
-        """The user's nodes that other replicas of this hub hold."""
+        self._elsewhere: Callable[[str | None], list[RemoteNode]] = lambda _user: []
         self._changed = anyio.Event()
         self._came = anyio.Event()
         self.is_draining = False
@@ -82,10 +81,14 @@ class Hub:
         dialled = [each for each in self._nodes if each.owner == user]
         return [*dialled, *self.joined_of(user)]
 
+    def add_elsewhere(self, nodes_of: Callable[[str | None], list[RemoteNode]]) -> None:
+        """Find a user's nodes that other replicas of this hub hold by this."""
+        self._elsewhere = nodes_of
+
     def joined_of(self, user: str | None) -> list[RemoteNode]:
         """Those that dialled this hub, at whichever replica."""
         found = {each.id: each for each in self._moving.values() if each.owner == user}
-        found |= {each.id: each for each in self.elsewhere(user)}
+        found |= {each.id: each for each in self._elsewhere(user)}
         found |= self._of_user.get(user, {})
         return list(found.values())
 
@@ -286,13 +289,8 @@ class Hub:
         kept: list[Mapping[str, object]] = [
             {"address": str(each.address), "token": each.token} for each in self._nodes
         ]
-        beside = self._file.with_suffix(".new")
         try:
-            beside.unlink(missing_ok=True)
-            descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "w", encoding="utf-8") as out:
-                json.dump({"servers": kept}, out)
-            beside.replace(self._file)
+            write_private(self._file, {"servers": kept})
         except OSError as error:
             log.warning("servers_not_saved", extra={"reason": str(error)})
 

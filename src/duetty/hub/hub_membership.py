@@ -6,7 +6,6 @@ for as long as the server runs.
 
 import json
 import logging
-import os
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -33,6 +32,7 @@ from duetty.hub.joined_node import HELLO_S, no_common, unpacked
 from duetty.hub.network import Network
 from duetty.hub.nodes import DRAINING, REPLACED
 from duetty.hub.streams import PROTOCOLS, Frame, LinkBroken, Stream, Streams, common_protocol
+from duetty.private_file import write_private
 
 log = logging.getLogger("duetty.join")
 
@@ -319,13 +319,8 @@ class Membership:
             self.joining.sessions_changed()
 
     def _save(self, kept: Mapping[str, object]) -> None:
-        beside = self._file.with_suffix(".new")
         try:
-            beside.unlink(missing_ok=True)
-            descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "w", encoding="utf-8") as out:
-                json.dump(kept, out)
-            beside.replace(self._file)
+            write_private(self._file, kept)
         except OSError as error:
             raise StateUnwritable(f"cannot write {self._file}: {error.strerror}") from error
 

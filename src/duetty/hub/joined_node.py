@@ -12,7 +12,7 @@ from typing import Any, Protocol, cast
 import anyio
 
 from duetty.clock import Clock
-from duetty.errors import ServerUnavailable
+from duetty.errors import NodeBusy, ServerUnavailable
 from duetty.hub.exchange import gathered
 from duetty.hub.identity import is_signed, new_challenge, node_id
 from duetty.hub.links import MAX_MESSAGE_BYTES, Answer, Asking, NodeSocket, SocketRefused
@@ -141,7 +141,7 @@ class JoinedLink:
 
     def _opened(self, head: dict[str, object], asking: Asking) -> tuple[Stream, dict[str, object]]:
         if len(self.streams) >= MAX_STREAMS:
-            raise ServerUnavailable(f"{MAX_STREAMS} calls to it are under way already")
+            raise NodeBusy("this machine", MAX_STREAMS)
         fields = {
             **head,
             "caller": asking.caller,

@@ -37,7 +37,7 @@ class Asking:
     """The node does what has the same one once."""
 
     deadline_s: float = 30.0
-    """What is left of the caller's time."""
+    """The rest of the caller's time."""
 
     dialect: str = ""
     mode: str = "interactive"

@@ -6,7 +6,6 @@ run two of them.
 
 import json
 import logging
-import os
 from base64 import b64decode, b64encode
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -31,6 +30,7 @@ from duetty.hub.bus import (
     Serve,
     ServingFailed,
 )
+from duetty.private_file import write_private
 
 log = logging.getLogger("duetty.hub")
 
@@ -107,11 +107,7 @@ class LocalNetwork:
             for key, held in self.held.items()
             if key.startswith(KEPT + ".")
         }
-        beside = file.with_suffix(".new")
-        beside.unlink(missing_ok=True)
-        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
-            json.dump(kept, out)
-        beside.replace(file)
+        write_private(file, kept)
 
     async def _end_leases(self, lease_s: float) -> None:
         """Of members that stopped without a word."""

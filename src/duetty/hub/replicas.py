@@ -62,15 +62,14 @@ async def open_replicas(
         tasks = await stack.enter_async_context(anyio.create_task_group())
         replicas = Replicas(bus, directory, tasks, find=hub.node, clock=clock)
         await replicas.start()
-        hub.elsewhere = replicas.elsewhere
+        hub.add_elsewhere(replicas.elsewhere)
 
         def changed(user: str | None) -> None:
             replicas.changed(user)
             hub.changed()
-            replicas.on_change()
+            replicas.tell_changed()
 
-        directory.on_change = changed
-        directory.on_replica_gone = replicas.on_replica_gone
+        directory.listen(changed=changed, replica_gone=replicas.on_replica_gone)
         try:
             yield replicas
         finally:
@@ -108,10 +107,7 @@ class Replicas:
         self._theirs: dict[bytes, _TheirLink] = {}
         self._elsewhere: dict[str, tuple[Place, RemoteNode]] = {}
         self._lost: dict[str, float] = {}
-        self.on_change: Callable[[], None] = lambda: None
-        """Called when something joined or left another replica, or changed its description."""
-        self.relaying = 0
-        """Streams of other replicas to nodes of ours."""
+        self._listeners: list[Callable[[], None]] = []
 
     async def start(self) -> None:
         self._open = [
@@ -184,6 +180,14 @@ class Replicas:
         )
         self._elsewhere[place.id] = place, node
         return node
+
+    def listen(self, changed: Callable[[], None]) -> None:
+        """Call this when something joined or left another replica, or changed its description."""
+        self._listeners.append(changed)
+
+    def tell_changed(self) -> None:
+        for listener in self._listeners:
+            listener()
 
     def changed(self, user: str | None) -> None:
         """Calls to nodes whose replica is gone end, and are made again elsewhere."""
@@ -280,7 +284,6 @@ class Replicas:
         except ServerUnavailable:
             await stream.close()
             return
-        self.relaying += 1
         if head.get("type") == "websocket":
             link.sockets.add(stream)
         try:
@@ -309,7 +312,6 @@ class Replicas:
         except ServerUnavailable:
             pass  # one side left: `close` tells the other side
         finally:
-            self.relaying -= 1
             link.sockets.discard(stream)
             with anyio.move_on_after(RESET_S, shield=True), suppress(DuettyError):
                 if link.node is not None and link.node.health != "healthy":

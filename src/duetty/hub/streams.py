@@ -109,8 +109,11 @@ class Stream:
         self.has_got_end = False
         self.was_reset = False
         """The other side refused the rest; it did not just go away."""
-        self.on_reset: Callable[[], None] | None = None
-        """Called when the other side wants no more, or is gone."""
+        self._on_reset: Callable[[], None] | None = None
+
+    def when_reset(self, call: Callable[[], None]) -> None:
+        """Call this when the other side wants no more, or is gone."""
+        self._on_reset = call
 
     # --- sending ------------------------------------------------------------------
 
@@ -206,8 +209,8 @@ class Stream:
             self._broken = why
             self._came.set()
             self._may_send.set()
-            if self.on_reset is not None:
-                self.on_reset()
+            if self._on_reset is not None:
+                self._on_reset()
 
     async def close(self) -> None:
         """Leave; a conversation that is not over is cut off there too."""

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import os
 import re
 import secrets
 from collections.abc import Callable, Generator, Mapping
@@ -21,6 +20,7 @@ from duetty.errors import (
     UserExists,
     UserNotFound,
 )
+from duetty.private_file import write_private
 
 log = logging.getLogger("duetty.hub")
 
@@ -66,6 +66,9 @@ class Share:
 def _nobody(_kind: str, _id: str, _fields: Mapping[str, Any] | None) -> None: ...
 
 
+Changed = Callable[[str, str, Mapping[str, Any] | None], None]
+
+
 class Users:
     """Remembered over a restart in one small file."""
 
@@ -77,8 +80,11 @@ class Users:
         self._held: dict[tuple[str, str], set[Callable[[], object]]] = {}
         """How to close what shares hold open, by user and session."""
         self._is_unsaved = False
-        self.on_change: Callable[[str, str, Mapping[str, Any] | None], None] = _nobody
-        """Hears of each record that changes here: its kind, its id, and what it is now."""
+        self._on_change: Changed = _nobody
+
+    def listen(self, changed: Changed) -> None:
+        """Call this with each record that changes here: its kind, its id, and what it is now."""
+        self._on_change = changed
 
     def restore(self) -> None:
         try:
@@ -120,7 +126,7 @@ class Users:
             raise Exhausted(f"there are {MAX_USERS} users", hint="remove one")
         user = self._users[name] = User(name=name, created_at_ns=self._clock.wall_ns())
         self._save()
-        self.on_change("user", name, asdict(user))
+        self._on_change("user", name, asdict(user))
         return user
 
     def remove(self, name: str) -> None:
@@ -130,7 +136,7 @@ class Users:
         self.find(name)
         self._removed(name)
         self._save()
-        self.on_change("user", name, None)
+        self._on_change("user", name, None)
 
     def _removed(self, name: str) -> None:
         self._users.pop(name, None)
@@ -194,7 +200,7 @@ class Users:
         )
         self._shares[share.id] = share
         self._save()
-        self.on_change("share", share.id, asdict(share))
+        self._on_change("share", share.id, asdict(share))
         return share
 
     def revoke(self, id_: str, owner: str | None) -> None:
@@ -233,7 +239,7 @@ class Users:
 
     def _end(self, share: Share) -> None:
         if self._shares.pop(share.id, None) is not None:
-            self.on_change("share", share.id, None)
+            self._on_change("share", share.id, None)
         for close in list(self._held.get((share.user, share.session), ())):
             close()
 
@@ -260,12 +266,7 @@ class Users:
             "users": [asdict(each) for each in self._users.values()],
             "shares": [asdict(each) for each in self._shares.values()],
         }
-        beside = self._file.with_suffix(".new")
         try:
-            beside.unlink(missing_ok=True)
-            descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "w", encoding="utf-8") as out:
-                json.dump(kept, out)
-            beside.replace(self._file)
+            write_private(self._file, kept)
         except OSError as error:
             raise StateUnwritable(f"cannot write {self._file}: {error.strerror}") from error

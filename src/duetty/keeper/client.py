@@ -117,12 +117,9 @@ class KeeperClient:
         self.keeper_pid = 0
         self.sessions: tuple[KeptSession, ...] = ()
         """As of `connect`, with the statuses that no one has collected."""
-        self.on_exited: Callable[[Exited], None] = _ignore
-        self.on_lost: Callable[[KeeperUnavailable], None] = _ignore
-        """The keeper is gone. Called once, after every pending request has failed, while
-        `fileno()` is still valid: stop watching it here."""
-        self.on_backlog: Callable[[bool], None] = _ignore
-        """Whether to watch for writing."""
+        self._on_exited: Callable[[Exited], None] = _ignore
+        self._on_lost: Callable[[KeeperUnavailable], None] = _ignore
+        self._on_backlog: Callable[[bool], None] = _ignore
 
     @classmethod
     def connect(cls, path: str | Path) -> "KeeperClient":
@@ -142,6 +139,19 @@ class KeeperClient:
             client.close()
             raise
         return client
+
+    def listen(
+        self,
+        *,
+        exited: Callable[[Exited], None] = _ignore,
+        lost: Callable[[KeeperUnavailable], None] = _ignore,
+        backlog: Callable[[bool], None] = _ignore,
+    ) -> None:
+        """Call these from now on. `lost`: the keeper is gone; called once, after every pending request
+        has failed, while `fileno()` is still valid: stop watching it here. `backlog`: whether to watch
+        for writing.
+        """
+        self._on_exited, self._on_lost, self._on_backlog = exited, lost, backlog
 
     def fileno(self) -> int:
         return self._channel.fileno()
@@ -240,7 +250,7 @@ class KeeperClient:
 
     def _take_in(self, message: Message, fds: tuple[int, ...]) -> None:
         if message.get("event") == "exited":
-            self.on_exited(_exited(message))
+            self._on_exited(_exited(message))
             return
         on_reply = self._pending.pop(fields.optional_number(message, "id") or 0, None)
         if on_reply is None:
@@ -254,7 +264,7 @@ class KeeperClient:
     def _tell_backlog(self) -> None:
         if self._channel.has_backlog != self._announced_backlog:
             self._announced_backlog = self._channel.has_backlog
-            self.on_backlog(self._announced_backlog)
+            self._on_backlog(self._announced_backlog)
 
     def _check_lost(self) -> None:
         if self._channel.lost is None or self._lost:
@@ -264,7 +274,7 @@ class KeeperClient:
         pending, self._pending = self._pending, {}
         for on_reply in pending.values():
             on_reply(error)
-        self.on_lost(error)
+        self._on_lost(error)
         self._channel.close()
 
 

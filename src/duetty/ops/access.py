@@ -104,7 +104,16 @@ class Live:
 
 
 class Access:
-    def __init__(self, store: Store, clock: Clock, *, own_token: str) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        *,
+        own_token: str,
+        is_user: Callable[[str], bool] = lambda _name: False,
+        jwt: JwtTokens | None = None,
+    ) -> None:
+        """`jwt`: of a hub whose users come with tokens of their own identity provider."""
         self._store = store
         self._clock = ForwardClock(clock)
         self._own_digest = digest(own_token)
@@ -113,18 +122,23 @@ class Access:
         self._tickets: dict[bytes, _Ticket] = {}
         self.bounds = Bounds()
         self.live = Live()
-        self.jwt: JwtTokens | None = None
-        """Of a hub whose users come with tokens of their own identity provider."""
-
-        self.is_user: Callable[[str], bool] = lambda _name: False
+        self.jwt = jwt
+        self._is_user = is_user
         self._by_jwt: OrderedDict[str, tuple[str, float]] = OrderedDict()
         """User and end of each such token that was shown, by what stands for it."""
 
         self.mark = ""
         """How tickets and links of this replica of a hub begin."""
 
-        self.fetch: Callable[[str], Awaitable[None]] | None = None
+        self._fetch: Callable[[str], Awaitable[None]] | None = None
+
+    @property
+    def fetch(self) -> Callable[[str], Awaitable[None]] | None:
         """Has a ticket or link here that another replica made; None where there is no other."""
+        return self._fetch
+
+    def join_replicas(self, *, mark: str, fetch: Callable[[str], Awaitable[None]]) -> None:
+        self.mark, self._fetch = mark, fetch
 
     # --- tokens ---------------------------------------------------------------
 
@@ -199,7 +213,7 @@ class Access:
 
     def _of_jwt(self, token: str) -> Actor | None:
         claims = None if self.jwt is None else self.jwt.claims(token)
-        if claims is None or not self.is_user(claims.user):
+        if claims is None or not self._is_user(claims.user):
             return None
         id_ = f"jwt-{digest(token).hex()[:32]}"
         self._by_jwt[id_] = claims.user, claims.expires_s
@@ -214,7 +228,7 @@ class Access:
         """By id."""
         now_ns = self._clock.wall_ns()
         if (shown := self._by_jwt.get(token)) is not None:
-            return now_ns < shown[1] * 1e9 and self.is_user(shown[0])
+            return now_ns < shown[1] * 1e9 and self._is_user(shown[0])
         record = self._store.token(token)
         return record is not None and record.is_valid(now_ns)
 

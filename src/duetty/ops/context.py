@@ -306,7 +306,7 @@ FILE = Operation(
 )
 FILES = Operation(
     name="file.list",
-    summary="What is in a directory below a session's workspace.",
+    summary="List a directory below a session's workspace.",
     effect=Effect.READ,
     judged=PLAIN,
     params=FileParams,

@@ -462,7 +462,7 @@ def _candidate(info: SessionInfo) -> Candidate:
 
 
 def _here(actor: Actor) -> Actor:
-    """As who looks at what is here. A user of a hub has no session of the hub's own."""
+    """The actor for sessions of this node. A user of a hub has none of the hub's own."""
     return actor if actor.user is None else replace(actor, session=REMOVED, session_id=REMOVED)
 
 

@@ -73,7 +73,7 @@ def read_file(workspace: str, cwd: str, path: str, max_bytes: int) -> Read:
 
 
 def list_files(workspace: str, cwd: str, path: str) -> tuple[str, list[tuple[str, Kind]], bool]:
-    """What is in a directory, by name, without what may hold secrets; and whether there is more."""
+    """The entries of a directory, by name, without files that may hold secrets; and whether there are more."""
     relative = _below(workspace, cwd, path)
     with (
         _opened(workspace, relative, os.O_RDONLY | os.O_DIRECTORY) as descriptor,

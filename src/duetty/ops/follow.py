@@ -1,7 +1,7 @@
 """Following, for the edges: one session as it goes on, or all of them as a list.
 
-The way in has the same place for a decision as a call: nobody looks at a session
-whose credential does not allow it.
+The way in has the same place for a decision as a call: no viewer follows a session
+that its credential does not allow.
 """
 
 import base64
@@ -64,7 +64,7 @@ Calling = Callable[[str, Mapping[str, object]], Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownSize:
-    """The size of a session as one viewer is told it."""
+    """The size of a session, as one viewer gets it."""
 
     cols: int
     rows: int
@@ -227,7 +227,7 @@ class View:
         return None
 
     def permit_keys(self) -> None:
-        """Whether this viewer may be told what people type.
+        """Check that this viewer may see what people type.
 
         Raises:
             ScopeMissing: if it may only look.
@@ -240,7 +240,7 @@ class View:
         await self._entries.wait()
 
     async def keep_looking(self) -> None:
-        """Ask the kernel now and then what the program does, as long as somebody looks.
+        """Ask the kernel now and then what the program does, as long as a viewer is there.
 
         One viewer asks for all viewers of a session.
         """
@@ -264,7 +264,7 @@ class View:
 
     def tell_output(self, tell: Callable[[], bool] | None) -> None:
         """Call this in the very turn in which the program prints; when it says no, `wait` ends."""
-        self._entries.on_output = tell
+        self._entries.tell_output(tell)
 
     # --- what the viewer does ---------------------------------------------------
 
@@ -302,7 +302,7 @@ class View:
         self._has_typed = True
 
     def type_now(self, data: bytes) -> bool:
-        """Write keys in this very turn, since whoever types waits for each; False if `write` has to.
+        """Write keys in this very turn, since the person waits for each; False if `write` has to.
 
         A person's rest on the decision on the keys before, as long as nothing that it was made on
         has changed. An agent's are judged each, here as there.
@@ -318,7 +318,7 @@ class View:
         return may
 
     async def write_verbatim(self, data: bytes) -> None:
-        """Bytes for the program, whoever has the keyboard."""
+        """Bytes for the program, even while the keyboard is captured."""
         encoded = base64.b64encode(data).decode()
         await self.call("input.write", {"data": encoded, "encoding": "base64"})
 
@@ -377,7 +377,7 @@ class Watch:
         return session_info(session, self._services.node)
 
     def change_shape(self, entry: SessionsEntry) -> dict[str, Any] | None:
-        """A change as a viewer of the list is told it; None if it is not for this one."""
+        """A change, as a viewer of the list gets it; None if it is not for this one."""
         event = entry.event
         if not self.tells(event):
             return None
@@ -486,7 +486,7 @@ def follow_session(
 def _looking(
     session: Session, *, kind: ViewerKind, name: str, size: Size | None
 ) -> Generator[Viewer]:
-    """One more viewer, and everybody who follows hears of it."""
+    """One more viewer, and an event for every subscriber."""
     viewer = session.viewers.add(kind=kind, name=name, size=size)
     try:
         session.log.append(ViewersChanged(viewers=len(session.viewers)))

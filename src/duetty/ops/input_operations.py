@@ -20,6 +20,9 @@ INTERRUPT = b"\x03"
 SETTLED_S = 0.15
 """A program that printed nothing for this long after a key has shown what it makes of it."""
 
+COMPUTED_S = 5.0
+"""A pager may search a large file before it draws, on a machine that is busy."""
+
 INTERRUPTED_S = 1.0
 """A program may have to tidy up before Ctrl-C ends it."""
 
@@ -71,8 +74,9 @@ async def _typed(
     bound_s = params.max_wait_ms / 1000
     if params.wait == "settle":
         run.quiet_s = INTERRUPTED_S if is_interrupt else SETTLED_S
-        may_compute = is_interrupt or session.alternate_active
-        bound_s = 2 * INTERRUPTED_S if may_compute else 4 * SETTLED_S
+        bound_s = 2 * INTERRUPTED_S if is_interrupt else 4 * SETTLED_S
+        if session.alternate_active:
+            bound_s = COMPUTED_S
     run.watch(data)
     try:
         session.write(data, actor=actor)

@@ -16,8 +16,8 @@ from duetty.config import Paths, Settings
 from duetty.errors import StateUnwritable
 from duetty.ops.guardrail.decision_path import Deciding
 from duetty.ops.guardrail.judge import Judging
-from duetty.ops.guardrail.protected_files import OwnThings
 from duetty.ops.guardrail.question_context import SessionQuestions
+from duetty.ops.guardrail.server_files import OwnThings
 from duetty.ops.rule_names import RULE_NAMES
 from duetty.ops.rulebook.book import Rulebook
 from duetty.session import RecordedRun, Registry

@@ -15,7 +15,7 @@ POINT_BYTES, SIGNATURE_BYTES, SECRET_BYTES = 65, 64, 32
 
 
 def kept(key: str) -> str:
-    """What is kept of a key that a page shows.
+    """The stored form of a page's key.
 
     Raises:
         BadArguments: if it is none.

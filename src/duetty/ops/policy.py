@@ -1,4 +1,4 @@
-"""Operations on policy: what is in force, and what it would say."""
+"""Operations on policy: the rules in force, and the decision on a line."""
 
 import re
 from pathlib import Path

@@ -12,7 +12,7 @@ from duetty.errors import BadSetting, NotAPerson, RulesChanged, StateUnwritable
 from duetty.ops.judgements import PLAIN
 from duetty.ops.operation import Operation, Route
 from duetty.ops.rulebook.in_force import SHIPPED_RULES, shipped_examples
-from duetty.ops.rulebook.text import Examples, Judgement, text_hash
+from duetty.ops.rulebook.rules_text import Examples, Judgement, text_hash
 from duetty.ops.services import Services
 from duetty.policy import CATALOGUE, Judged, Rule, RuleSet, decide
 from duetty.store import StandingRecord

@@ -81,15 +81,27 @@ async def _answer(run: Run, params: RunParams, services: Services, actor: Actor)
         raise
     if not run.typed:
         run.close()
-        raise Deadline(
-            f"the line was not typed: {session.name!r} was not ready for it in that time",
-            hint="earlier calls, or a slow prompt, took it; give a longer max_wait_ms",
-        )
+        raise _not_typed(session)
     limit = params.max_output_bytes or services.settings.run_output_bytes
     answer = await run.answer(output_limit=limit)
     if params.interrupt and answer.completed_by == "deadline":
         await services.registry.interrupt(session, actor=actor)
     return await run_result(answer, session, params, services, actor)
+
+
+def _not_typed(session: Session) -> Deadline:
+    program = session.foreground
+    if program is None:
+        return Deadline(
+            f"the line was not typed: {session.name!r} was not ready for it in that time",
+            hint="earlier calls, or a slow prompt, took it; give a longer max_wait_ms",
+        )
+    return Deadline(
+        f"the line was not typed: {program.name} (pid {program.pid}) has had the terminal of "
+        f"{session.name!r} for {program.since_s:g} s and reads nothing",
+        hint="run it in another session; or press Ctrl-C first; or wait longer for the end of that program",
+        details={"state": session.state().word},
+    )
 
 
 async def _ended(params: Nothing, services: Services, actor: Actor) -> list[Ended]:

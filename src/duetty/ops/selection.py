@@ -104,9 +104,10 @@ def select(
     newest = sorted(candidates, key=lambda each: each.last_activity_ms)
     named = ", ".join(f"({each.session_id} \u2013 {each.label})" for each in newest[:MAX_NAMED])
     more = f", and {len(newest) - MAX_NAMED} more" if len(newest) > MAX_NAMED else ""
+    names = ", ".join(each.name for each in newest[:MAX_NAMED])
     raise MultipleSessions(
         f"Multiple sessions are active. Choose one: {named}{more}.",
-        hint="show a person this sentence, then call again with the session's id or name",
+        hint=f"call again with one of these as the session: {names}; if you cannot tell which, show a person this sentence",
         details={
             "candidates": [each.shape() for each in newest[:MAX_CANDIDATES]],
             "total": len(newest),

@@ -92,7 +92,7 @@ def exit_code_of(session: Session) -> int | None:
 
 
 def foreground_info(session: Session) -> Foreground | None:
-    found = session.foreground
+    found = session.reader or session.foreground
     if found is None:
         return None
     return Foreground(name=found.name, pid=found.pid, running_s=found.since_s)

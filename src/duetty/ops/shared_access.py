@@ -51,8 +51,8 @@ async def share_access(
         if fields is None:
             access.end_jwts(name)
 
-    users.on_change = records.changed
-    store.on_token = lambda id_, record: records.changed("token", id_, _fields(record))
+    users.listen(records.changed)
+    store.listen(token=lambda id_, record: records.changed("token", id_, _fields(record)))
     await records.start(
         [
             RecordKind(name="user", own=lambda: users.records("user"), take=take_user),
@@ -66,8 +66,7 @@ async def share_access(
         ]
     )
     bus = replicas.bus
-    access.mark = _mark(bus.name)
-    access.fetch = _fetching(replicas, access)
+    access.join_replicas(mark=_mark(bus.name), fetch=_fetching(replicas, access))
     await bus.serve(joined("access", bus.name), _giving(access))
     return records
 

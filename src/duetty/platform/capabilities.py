@@ -4,7 +4,7 @@ import ctypes
 import os
 import pty
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -153,10 +153,6 @@ CAPABILITIES: tuple[Capability, ...] = (
         lambda: bubblewrap_path() is not None,
     ),
 )
-
-
-def missing_capabilities() -> Iterator[Capability]:
-    return (each for each in CAPABILITIES if not each.has())
 
 
 def check_required() -> None:

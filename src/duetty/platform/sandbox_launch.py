@@ -133,7 +133,7 @@ def limit(limits: dict[str, int]) -> None:
 
 
 def confine(read: list[str], write: list[str], *, network: bool, behind_mounts: bool) -> None:
-    """`behind_mounts`: those have hidden what is there; here it is about contents and what is written."""
+    """`behind_mounts`: mounts hide existing paths; these rules are about contents and writes."""
     abi = call(_CREATE, None, ctypes.c_size_t(0), ctypes.c_uint32(1))
     handled = _WRITE | _READ_FILE
     if not behind_mounts:

@@ -1,4 +1,4 @@
-"""The system calls that nobody inside needs, as a filter program for the kernel.
+"""System calls that no program inside needs, as a filter program for the kernel.
 
 What is refused is refused with an error, not by a signal: programs try, and go
 on. On another architecture than those below there is no filter, and no sandbox.
@@ -34,10 +34,10 @@ REFLINK = 0x40186F04
 """OCFS2_IOC_REFLINK: a copy by two paths."""
 
 LEASES = (1024, 1026, 1040)
-"""F_SETLEASE, F_NOTIFY and F_SETDELEG: who opens such a file waits, or is told to come again; so do we."""
+"""F_SETLEASE, F_NOTIFY and F_SETDELEG: a process that opens such a file waits, or gets EAGAIN; so do we."""
 
 SET_ID = 0o6000
-"""S_ISUID and S_ISGID: whoever runs such a file becomes its owner, outside of every sandbox."""
+"""S_ISUID and S_ISGID: a user who runs such a file becomes its owner, outside of every sandbox."""
 
 O_CREATES = 0o100 | 0o20000000
 """O_CREAT, and the bit that only O_TMPFILE has: without them a mode is whatever was in the register."""
@@ -52,7 +52,7 @@ _HIGH = 4
 _X32 = 0x40000000
 _TYPE_OF_REQUEST, _TYPE_OF_SOCKET = 0xFF00, 0xF
 _CONNECTED = (1, 5)
-"""SOCK_STREAM and SOCK_SEQPACKET: one of a pair can be sent to nobody else."""
+"""SOCK_STREAM and SOCK_SEQPACKET: one of a pair reaches only the other."""
 
 REFUSED = (
     "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "kcmp", "pidfd_getfd",
@@ -175,12 +175,12 @@ def filter_program(
 ) -> bytes | None:
     """The filter for this architecture, with sockets of these families only; None for others.
 
-    A pair of connected sockets (`socketpair`) reaches nobody else and is always allowed
+    A pair of connected sockets (`socketpair`) reaches no other process and is always allowed
     between processes of the sandbox, as AF_UNIX. Of datagrams, where any may be opened.
 
     `own_namespaces` says whether processes, queues and shared memory inside are
     the sandbox's own. Where they are the machine's, a process changes limits and
-    scheduling of nobody but itself, and there is no System V IPC. By default they
+    scheduling of itself only, and there is no System V IPC. By default they
     are its own where unix sockets may be opened: both need a place apart. So do
     attributes of files, which are read-only there by the mount.
     """
@@ -247,7 +247,7 @@ def _connected_pairs(number: int) -> list[bytes]:
 
 
 def _plain_modes(number: Mapping[str, int]) -> list[bytes]:
-    """No file that makes whoever runs it another user: it would stay when the sandbox is gone."""
+    """No file that makes its runner another user: it would stay when the sandbox is gone."""
     steps: list[bytes] = []
     for name, mode in _MODES.items():
         if name in number:

@@ -85,14 +85,15 @@ def foreground(master: int) -> Foreground | None:
         group = os.tcgetpgrp(master)
     except OSError:
         return None
-    if (found := _program(group)) is not None:
+    if (found := program(group)) is not None:
         return found
     # The first program of a pipe may have ended.
     pids = (int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit())
-    return next((each for pid in pids if (each := _program(pid, group)) is not None), None)
+    return next((each for pid in pids if (each := program(pid, group)) is not None), None)
 
 
-def _program(pid: int, group: int | None = None) -> Foreground | None:
+def program(pid: int, group: int | None = None) -> Foreground | None:
+    """What is known of a process; None if it has gone, or is not of the group."""
     try:
         name, _, rest = Path(f"/proc/{pid}/stat").read_text().partition("(")[2].rpartition(")")
         fields = rest.split()

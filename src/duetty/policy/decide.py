@@ -187,7 +187,7 @@ def _by_rules(
             return Deny(
                 rule=f"rule:{rule.name}",
                 reason="denied_by_rule",
-                detail=rule.why or "a rule denies it",
+                detail=rule.why or f"the rule {rule.name!r} denies it",
                 classes=decision.classes,
             )
     if matching:
@@ -197,7 +197,7 @@ def _by_rules(
         return Ask(
             rule=f"rule:{rule.name}",
             reason="asked_by_rule",
-            detail=rule.why or "a rule asks",
+            detail=rule.why or f"the rule {rule.name!r} asks",
             classes=decision.classes,
         )
     if type(decision) is Allow:

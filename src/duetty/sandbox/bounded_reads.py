@@ -1,4 +1,4 @@
-"""Reading small files that somebody else may have put there, without waiting and without an end in sight."""
+"""Bounded reads of small files that a hostile program may have put there: a FIFO, or one without an end."""
 
 import errno
 import os

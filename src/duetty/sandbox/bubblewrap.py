@@ -19,7 +19,7 @@ from duetty.sandbox.request import Places, SandboxRequest
 from duetty.sandbox.stat_checks import is_directory, stat_of
 
 PROC_READONLY = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "pressure")
-"""Settings of the whole machine: they belong to root, who may be running this server, or to everybody."""
+"""Settings of the whole machine: they belong to root, who may be running this server, or to all users."""
 
 
 OF_INIT = "/proc/1"
@@ -162,7 +162,7 @@ def _hide(
     if stat_of(path) is None:
         if around is not None:
             raise BadArguments(
-                f"workspace {str(around)!r} is where {str(path)!r} would be, which nobody inside may make",
+                f"workspace {str(around)!r} is where {str(path)!r} would be, which no program inside may make",
                 hint="choose a smaller workspace",
             )
         return False

@@ -1,6 +1,6 @@
 """Where package managers keep downloads inside a sandbox: a place of the workspace's own.
 
-Their usual places are in the home, which nobody inside writes: what a program put there would
+Their usual places are in the home, which no program inside writes: what a program put there would
 be installed by the person later.
 """
 

@@ -44,7 +44,7 @@ OF_ROOT = (
 """Secrets of the machine, which root owns: without any power it can read them all the same."""
 
 SERVERS = (".local/state/duetty", ".config/duetty")
-"""In the home directory: state and settings of servers that were told of no other place.
+"""In the home directory: state and settings of servers without a place of their own.
 
 Their sockets are in private places.
 """
@@ -70,7 +70,7 @@ def is_within(path: Path | str, places: Iterable[Path]) -> bool:
 
 
 def homes_of(named: str) -> list[Path]:
-    """The person's: as the server was told, and as the machine knows it, whatever HOME it was started with."""
+    """The person's homes: from the settings, and from the machine's accounts, whatever HOME the server has."""
     every = (named, account_home(os.geteuid()))
     return list(dict.fromkeys(Path(home) for home in every if home))
 
@@ -106,7 +106,7 @@ def credentials(homes: Iterable[Path]) -> tuple[list[Path], list[str]]:
 
 
 def secrets_of_root() -> list[Path]:
-    """What is hidden where root runs the server; from everybody else it is closed anyway.
+    """What is hidden where root runs the server; to all other users it is closed anyway.
 
     Raises:
         SandboxUnavailable: if one cannot be located.
@@ -168,7 +168,7 @@ def _real(path: Path) -> Path:
 
 
 def _is_reachable(path: Path) -> bool:
-    """Whether it is a socket that can be reached without powers of root, which nobody has inside."""
+    """Whether it is a socket that can be reached without powers of root, which no program has inside."""
     found = stat_of(path)
     if found is None or not stat.S_ISSOCK(found.st_mode):
         return False

@@ -51,10 +51,10 @@ def rules_of(
 
 
 def rules_behind_mounts(hidden: Hidden, written: Sequence[Path]) -> dict[str, object]:
-    """For bubblewrap: what its mounts say, said once more, and of files that are not there yet, too.
+    """For bubblewrap: the rules of its mounts once more, for files that are not there yet, too.
 
     A cover goes with the file that it covers, and what is not there has none: both show
-    what somebody outside puts there while the sandbox runs.
+    what a program outside puts there while the sandbox runs.
     """
     every = (*map(str, hidden.now), *hidden.later)
     left_out = {each for each in every if not is_within(each, written)}

@@ -1,4 +1,4 @@
-"""The code that makes sandboxes: whoever could write it would be in none."""
+"""The code that makes sandboxes: a program that could write it would be in none."""
 
 import os
 import site
@@ -35,7 +35,7 @@ def user_site() -> Path | None:
 @cache
 def _real(*paths: str) -> tuple[Path, ...]:
     """Where links lead: the interpreter of an environment is one. Looked at once, and not when
-    somebody has had the time to exchange them.
+    a program has had the time to exchange them.
     """
     real = dict.fromkeys(Path(path).resolve() for path in paths if path)
     return tuple(path for path in real if stat_of(path) is not None)

@@ -10,10 +10,10 @@ from duetty.errors import SandboxUnavailable
 from duetty.sandbox.bounded_reads import bytes_of
 from duetty.sandbox.git_config import Named, parse_named
 from duetty.sandbox.hidden_files import is_within
-from duetty.sandbox.links import way_of
 from duetty.sandbox.placeholders import is_plain, make_empty, make_empty_file
 from duetty.sandbox.protected_names import DATA, MADE, OF_THE_HOME, PROTECTED
 from duetty.sandbox.stat_checks import check_absent, is_directory, stat_of
+from duetty.sandbox.symlinks import way_of
 
 GIT_FILES = ("hooks", "config", "config.worktree", "info", "commondir", "gitdir")
 """Of a directory of git's: each can name a program that git runs."""
@@ -30,7 +30,7 @@ MAX_LOOKED_AT = 100_000
 """Entries of directories, and names in configurations of git's, that one look at a workspace takes in."""
 
 OF_GIT = 10
-"""What an entry of git's own counts: each is a directory to be opened, and nobody has many."""
+"""What an entry of git's own counts: each is a directory to be opened, and no project has many."""
 
 MAX_NAME_BYTES = 4_096
 MAX_CONFIG_BYTES = 256 << 10
@@ -48,7 +48,7 @@ HOOKS_DEPTH = 3
 """Directories of hooks within directories of hooks."""
 
 MAX_MADE = 64
-"""Empty files and directories for one workspace: each is a mount, and somebody finds it later."""
+"""Empty files and directories for one workspace: each is a mount, and a person finds it later."""
 
 
 _PROTECTED = {
@@ -97,7 +97,7 @@ def repositories(workspace: Path) -> list[Path]:
 
 @dataclass(slots=True)
 class _Look:
-    """One look at a workspace, with an end: whoever wrote in it may have seen to it that there is none."""
+    """One look at a workspace, with a bound: a hostile program may have made it endless."""
 
     workspace: Path
     workspaces: Sequence[Path]
@@ -144,7 +144,7 @@ class _Look:
                 yield from self.led_to(top / name, made=True)
 
     def names(self, top: Path) -> frozenset[str] | None:
-        """Of what is in it, in small letters; None where they are not told."""
+        """Of what is in it, in small letters; None where they cannot be read."""
         if top not in self.listed:
             is_listed = os.access(top, os.R_OK, effective_ids=True)
             names = frozenset(each.name.lower() for each in self.entries(top))
@@ -160,7 +160,7 @@ class _Look:
         """What is there, and where links lead from it, in the workspaces.
 
         Directories that hold links on the way are among them: a link cannot be covered, and
-        whoever exchanges it leads elsewhere. Not those that are worked in.
+        a program that exchanges it leads elsewhere. Not those that are worked in.
 
         `made`: if nothing is there, an empty file.
         """
@@ -333,7 +333,7 @@ class _Look:
                     yield from self.obeyed(way.end, tops, seen, depth - 1)
 
     def hooks_at(self, place: Path) -> Iterator[Path]:
-        """Made if they are not there: whoever made them later would be obeyed."""
+        """Made if they are not there: git would obey those that a program makes later."""
         way = way_of(place)
         around = None if way is None else self.around(way.end)
         if way is None or around is None:
@@ -369,7 +369,7 @@ class _Look:
                 yield path
 
     def is_theirs(self, file: Path) -> bool:
-        """Whether it is the person's own, or the machine's: nobody inside wrote it."""
+        """Whether it is the person's own, or the machine's: no program inside wrote it."""
         return not is_within(file, self.workspaces)
 
     def config(self, file: Path) -> Named:

@@ -91,7 +91,7 @@ Not those that are edited and run on purpose all day (`Makefile`, `package.json`
 """
 
 MADE = {".hg/hgrc": ".hg/store"}
-"""Obeyed as soon as somebody makes them: so they are made, empty, where the other one is."""
+"""Obeyed as soon as a program makes them: so they are made, empty, where the other one is."""
 
 OF_THE_HOME = (".local/lib", "bin", "go/bin")
 """Modules that every Python of the person loads at its start, and programs in PATH."""

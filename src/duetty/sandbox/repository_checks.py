@@ -2,7 +2,7 @@
 
 What keeps git's own directory writable, so that one can commit inside, also lets a program break it:
 then git looks further, and finds what the program put there. Nothing can keep that from being made;
-so it is told.
+so it is reported.
 """
 
 import re
@@ -60,7 +60,7 @@ def _of_git(git: Path) -> Iterator[Disorder]:
 
 
 def _lying_in_wait(git: Path) -> Iterator[Disorder]:
-    """A directory that git takes for a repository when somebody goes there."""
+    """A directory that git takes for a repository when a person goes there."""
     named = parse_named(_text(git / "config", MAX_CONFIG_BYTES))
     if named.worktrees or named.hooks or named.includes or named.runs:
         yield Disorder(

@@ -1,4 +1,4 @@
-"""What is asked of a sandbox, and what comes out: a command to start in place of another."""
+"""A request for a sandbox, and its result: a command to start in place of another."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ Level = Literal["none", "landlock", "bubblewrap"]
 """What a session has, from nothing to most."""
 
 RequestedLevel = Literal["none", "any", "landlock", "bubblewrap"]
-"""What is asked for; `any` is the best that this machine can give, and never none."""
+"""The requested level; `any` is the best that this machine can give, and never none."""
 
 REQUESTED_LEVELS: tuple[RequestedLevel, ...] = ("none", "any", "landlock", "bubblewrap")
 
@@ -50,7 +50,7 @@ class SandboxRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """Where this server keeps its things, which nobody inside may see."""
+    """This server's own directories, which no program inside may see."""
 
     hidden: tuple[Path, ...]
     """State with its tokens, runtime directory with its sockets, the settings file."""

@@ -11,7 +11,7 @@ _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLON
 
 
 def stat_of(path: Path | str, *, through_links: bool = False) -> os.stat_result | None:
-    """What is there; None if that is nothing, or nothing that a program of this user could come to.
+    """The file's facts; None if there is none that a program of this user could reach.
 
     Raises:
         SandboxUnavailable: if it cannot be found out.
@@ -26,20 +26,20 @@ def stat_of(path: Path | str, *, through_links: bool = False) -> os.stat_result 
 
 
 def is_directory(path: Path | str) -> bool:
-    """Or a link to one; raises as `seen` does."""
+    """Or a link to one; raises as `stat_of` does."""
     found = stat_of(path, through_links=True)
     return found is not None and stat.S_ISDIR(found.st_mode)
 
 
 def real(path: Path) -> Path:
-    """Where links lead, whether something is there or not; raises as `seen` does."""
+    """Where links lead, whether something is there or not; raises as `stat_of` does."""
     found = path.resolve()
     stat_of(found)  # `resolve` itself goes on by the text where it cannot look
     return found
 
 
 def check_absent(path: Path | str, error: OSError, *, written: bool = False) -> None:
-    """Return if this error means that nothing is there, for anybody of this user.
+    """Return if this error means that nothing is there, for any process of this user.
 
     What belongs to another user and is closed to us is so to every program inside, too.
     `written`: if the directory was to take a new file.
@@ -59,14 +59,14 @@ def check_absent(path: Path | str, error: OSError, *, written: bool = False) -> 
     else:
         hint = "look what holds it, or name another workspace; nothing was started"
     raise SandboxUnavailable(
-        f"it cannot be told what is to be protected or hidden at {place!r}: {error.strerror}",
+        f"it is unknown what to protect or hide at {place!r}: {error.strerror}",
         hint=hint,
         details={"path": place},
     )
 
 
 def _closed(path: Path | str, *, written: bool) -> tuple[str, bool]:
-    """The first on the way there that lets nobody of this user pass, and whether it is this user's."""
+    """The first on the way there that lets no process of this user pass, and whether it is this user's."""
     there = Path(os.path.realpath(path))
     for each in (*reversed(there.parents), there):
         try:
@@ -79,4 +79,4 @@ def _closed(path: Path | str, *, written: bool) -> tuple[str, bool]:
             needed |= os.W_OK if written else 0
         if not os.access(each, needed, effective_ids=True):
             return str(each), found.st_uid == os.geteuid()
-    return str(path), True  # it was closed a moment ago: somebody is at it
+    return str(path), True  # it was closed a moment ago: another process is at it

@@ -155,7 +155,7 @@ def _level(order: SandboxRequest, offered: Support) -> Level:
 def _workspaces(texts: Sequence[str], places: Places) -> list[Path]:
     """The directories themselves, without those that are in another one anyway.
 
-    Such a one could be exchanged for a link by whoever writes in the outer one.
+    Such a one could be exchanged for a link by a program that writes in the outer one.
     """
     named = [Path(text).expanduser().absolute() for text in texts]
     outer = [

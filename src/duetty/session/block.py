@@ -29,7 +29,7 @@ class Block:
 
     @property
     def duration_ms(self) -> float | None:
-        """None while it runs, and where both ends were read at once and nobody told the times."""
+        """None while it runs, and where both marks were read at once without times."""
         if self.finished_at_ns is None or self.finished_at_ns <= self.started_at_ns:
             return None
         return round((self.finished_at_ns - self.started_at_ns) / 1e6, 3)

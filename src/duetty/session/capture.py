@@ -29,7 +29,7 @@ MAX_OWNERS = 64
 
 RING_KEYS = 1_024
 RING_BYTES = 256 * 1024
-"""Captured keys that wait for a reader; the oldest go first, and the reader is told."""
+"""Captured keys that wait for a reader; the oldest go first, and the reader gets `missed`."""
 
 EVENT_BYTES = 16 * 1024
 """Typed bytes in one event; a longer paste is several."""
@@ -67,7 +67,7 @@ class _Hold:
     lease_s: float
     until_s: float
     readers: int = 0
-    """While somebody waits for keys in the owner's name, the owner is there."""
+    """While a call waits for keys in the owner's name, the owner is there."""
 
 
 class Owner(Protocol):
@@ -107,7 +107,7 @@ class Keyboard:
 
     @property
     def lease_left_s(self) -> float | None:
-        """How long the keyboard stays captured if nobody renews; None when it is not."""
+        """How long the keyboard stays captured without a renewal; None when it is not."""
         until_s = max((hold.until_s for hold in self._holds.values()), default=None)
         return None if until_s is None else max(until_s - self._clock.monotonic_s(), 0.0)
 
@@ -130,7 +130,7 @@ class Keyboard:
         self._look_later()
 
     def release(self, owner: str | None = None, *, reason: Reason = "release") -> None:
-        """End this owner's capture, or everybody's; without one left keys go to the program."""
+        """End this owner's capture, or all; without one left keys go to the program."""
         was_held = bool(self._holds)
         if owner is None:
             self._holds.clear()
@@ -216,7 +216,7 @@ class Keyboard:
     def _type(self, data: bytes, actor: Actor) -> int:
         is_captured = bool(self._holds)
         if self._is_secret():
-            # Nobody but the program is to see a password, and nobody can take it away.
+            # Only the program sees a password, and no capture takes it away.
             self._session.write(data, actor=actor)
             return len(data)
         if is_captured or self._session.log.is_wanted(KeysTyped):
@@ -281,7 +281,7 @@ def _parts(data: bytes) -> Iterator[bytes | None]:
         if found.start() > start:
             yield data[start : found.start()]
         start = found.end()
-        if found["event"] != b"3":  # letting it go does nothing, and nobody is told
+        if found["event"] != b"3":  # a key's release does nothing, and is no event
             yield None
     if start < len(data):
         yield data[start:]

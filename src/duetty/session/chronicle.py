@@ -32,7 +32,7 @@ LEAVES_EDITOR = re.compile(rb"\x1b\[\?2004l\r*\n?")
 
 
 class Chronicle:
-    """Written by the session as marks come; read by anybody."""
+    """Written by the session as marks come; read by all others."""
 
     def __init__(
         self,

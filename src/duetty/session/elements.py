@@ -1,6 +1,6 @@
 """The overlays and panels of one session: kept, counted, bounded, and focused.
 
-Knows nothing of the program or of viewers: whoever owns it is told of each
+Knows nothing of the program or of viewers: its owner gets each
 change, and whether rows may have to be shared out anew.
 """
 
@@ -57,7 +57,7 @@ MAX_SESSION_BYTES = 4 * 1024 * 1024
 MAX_Z = 2**31 - 1
 
 Changed = Callable[[bool], None]
-"""Told after each change; true when rows may have to be shared out anew."""
+"""Called after each change; true when rows may have to be shared out anew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -354,7 +354,7 @@ class Elements:
         )
 
     def restore(self, kept: KeptElements) -> None:
-        """Begin with what an earlier server kept; nobody is told."""
+        """Begin with the elements that an earlier server kept, without an event."""
         self.screen_mode, self.focused = kept.screen_mode, kept.focused
         self._overlays = {each.id: each for each in kept.overlays}
         self._panels = {each.id: each for each in kept.panels}

@@ -51,7 +51,7 @@ class ElementFiles:
     """Writes the files a moment after a change, one at a time, in a worker thread.
 
     What takes rows from the program is written at once: else a server that is killed
-    a moment later would leave the program smaller, and nobody would know why.
+    a moment later would leave the program smaller, without a visible reason.
     """
 
     def __init__(self, tasks: anyio.abc.TaskGroup) -> None:

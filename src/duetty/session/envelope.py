@@ -80,7 +80,7 @@ def parse_envelope(data: bytes) -> Envelope | None:
 
 
 def _packed(made: Block) -> dict[str, Any]:
-    """With who made it, and without what their credential allows: that is nobody's history."""
+    """With the actor who ran it, and without the scopes of their credential: those are no history."""
     return {**asdict(made), "actor": {"kind": made.actor.kind, "name": made.actor.name}}
 
 

@@ -41,8 +41,17 @@ class Keeping:
         self._client: KeeperClient | None = None
         self._watch: Watch | None = None
         self._writable = WritableWatch()
-        self.on_exited: Callable[[Exited], None] = lambda _: None
-        self.on_lost: Callable[[KeeperUnavailable], None] = lambda _: None
+        self._on_exited: Callable[[Exited], None] = lambda _: None
+        self._on_lost: Callable[[KeeperUnavailable], None] = lambda _: None
+
+    def listen(
+        self,
+        *,
+        exited: Callable[[Exited], None],
+        lost: Callable[[KeeperUnavailable], None],
+    ) -> None:
+        """Call these when a child ends, and when the keeper itself is gone."""
+        self._on_exited, self._on_lost = exited, lost
 
     @property
     def keeper_pid(self) -> int | None:
@@ -62,9 +71,9 @@ class Keeping:
         except KeeperUnavailable:
             start_keeper(self._socket, self._log)
             client = KeeperClient.connect(self._socket)
-        client.on_exited = lambda exited: self.on_exited(exited)
-        client.on_lost = self._lost
-        client.on_backlog = self._backlog
+        client.listen(
+            exited=lambda exited: self._on_exited(exited), lost=self._lost, backlog=self._backlog
+        )
         self._client = client
         self._watch = Watch(client.fileno(), client.on_readable)
         return client.sessions
@@ -104,6 +113,7 @@ class Keeping:
             known=found.known,
             reading=found.reader is not None,
             by_shell=found.reader is not None and found.reader.pid == pid,
+            reader=None if found.reader is None else found.reader.pid,
             echo=echo,
             canonical=canonical,
         )
@@ -145,7 +155,7 @@ class Keeping:
     def _lost(self, error: KeeperUnavailable) -> None:
         self._unwatch()
         self._client = None
-        self.on_lost(error)
+        self._on_lost(error)
 
     def _backlog(self, waits: bool) -> None:
         if self._client is not None:

@@ -4,7 +4,7 @@ The thread reads, and does nothing else; the loop takes what was read, in turns 
 bounded time for all floods together, so that a hundred of them delay a key no more
 than one does.
 
-*Hush*: when somebody types, the lane stops for a moment on both sides. The floods'
+*Hush*: when a person types, the lane stops for a moment on both sides. The floods'
 programs then wait in the kernel, and on a machine with few cores the program that
 was typed at gets one at once, and its echo the loop.
 """
@@ -43,7 +43,7 @@ WHILE_TYPING = Pace(turn_s=0.0002, slice_s=0.00015)
 """A key waits for the stretch that it arrives in. Not always: coloured text came at 40 MB/s so, at 48 in full turns."""
 
 TYPING_S = 1.0
-"""Whoever typed so long ago may do it again."""
+"""A person who typed this recently may type again."""
 
 ROUNDS = 3
 """Turns of the loop between two with floods: what a key needs until its program has it."""
@@ -52,17 +52,17 @@ HUSH_S = 0.006
 """Three times what an echo, or a short command, takes when nothing else runs."""
 
 HUSH_SHARE = 0.7
-"""Of a while, what may be hushed: whoever types without a pause slows floods, and stops none."""
+"""Of a while, what may be hushed: typing without a pause slows floods, and stops none."""
 
 SAVED_HUSH_S = 0.06
 """What may be saved for a burst of keys."""
 
 RING_BYTES = 128 << 10
 RING_S = 0.005
-"""The loop is told of so much, or after so long: each time costs it as much as 10 KB of output."""
+"""The loop is woken for so much, or after so long: each time costs it as much as 10 KB of output."""
 
 LULL_S = 0.001
-"""A PTY that gave nothing for so long has nothing on its way: the loop is told of what there is."""
+"""A PTY that gave nothing for so long has nothing on its way: the loop is woken for what there is."""
 
 QUIET_S = 0.1
 """A flood that paused for so long has ended."""
@@ -103,7 +103,7 @@ class _Member:
     read_s: float
     """When it last printed."""
     announced: int
-    """The loop was told of everything below this offset."""
+    """The loop was woken for everything below this offset."""
     announced_s: float
     is_parked: bool = False
     """Not read: the loop has to take something first."""
@@ -146,7 +146,9 @@ class Lane:
         self._members = {**self._members, fd: member}
         self._queue.append(member)
         self._register(fd)
-        os.eventfd_write(self._wake_fd, 1)  # it may have stopped printing, and nobody would tell
+        os.eventfd_write(
+            self._wake_fd, 1
+        )  # it may have stopped printing, and no output would wake the lane
 
     def leave(self, fd: int) -> None:
         """Look at this descriptor no more. A read may be under way until its intake is closed."""
@@ -159,7 +161,7 @@ class Lane:
         self._queue.remove(member)
 
     def hush(self) -> None:
-        """Somebody typed: nothing of a flood for a moment, unless there were too many such moments."""
+        """A person typed: nothing of a flood for a moment, unless there were too many such moments."""
         if not self._queue:
             return
         now = monotonic()
@@ -267,7 +269,7 @@ class Lane:
             try:
                 self._look(epoll)
             except Exception:
-                # Whatever it was: the thread that reads for everybody goes on.
+                # Whatever it was: the thread that reads for all sessions goes on.
                 log.exception("lane_failed")
                 self._closing.wait(FAILED_S)
 

@@ -1,4 +1,4 @@
-"""What each caller was shown last of a screen, so that it can be told only what has changed."""
+"""The screen that each caller got last, so that an answer can have only the changed rows."""
 
 from collections.abc import Sequence
 

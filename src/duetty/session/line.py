@@ -44,10 +44,10 @@ class Line:
 
         self.half_ahead = False
         """The same, before the prompt was there, where the terminal itself assembles the line: such
-        a half nobody has read, and it stands behind the prompt unseen."""
+        a half is unread, and it stands behind the prompt unseen."""
 
         self.is_taken_back = False
-        """The last key was Ctrl-C: what is shown behind the prompt is nobody's."""
+        """The last key was Ctrl-C: the text behind the prompt belongs to no actor."""
 
         self.is_touched = False
         """Keys or a signal went to the terminal that were no run's: they may still make the shell
@@ -71,7 +71,7 @@ class Line:
         self._interrupted_at: int | None = None
         self._interrupted_s = 0.0
         self._pressed_again_s = -SETTLE_S
-        """When Ctrl-C was last pressed for somebody whose own one seemed to be lost."""
+        """When Ctrl-C was last pressed again for an actor whose own one seemed to be lost."""
 
     @property
     def is_settled(self) -> bool:
@@ -79,7 +79,7 @@ class Line:
         return self._clock.monotonic_s() - self._entered_s > SETTLE_S
 
     def interrupted(self, prompts: int, phase: Phase) -> None:
-        """Ctrl-C was typed when the shell had drawn so many prompts: a signal, which nobody reads."""
+        """Ctrl-C was typed when the shell had drawn so many prompts: a signal, which no program reads."""
         # Behind a line that has just ended comes a prompt anyway: it says nothing of the signal.
         self._interrupted_at = prompts + (phase is Phase.DONE)
         self._interrupted_s = self._clock.monotonic_s()
@@ -93,13 +93,13 @@ class Line:
         return self._interrupted_at is not None and passed_s <= SETTLE_S
 
     def take_deaf(self, prompts: int) -> bool:
-        """Whether it drew none, after all that time; said once."""
+        """Whether it drew none, after all that time; true once."""
         is_deaf = self._interrupted_at is not None and prompts <= self._interrupted_at
         self._interrupted_at = None
         return is_deaf
 
     def pressed_again(self) -> None:
-        """Ctrl-C was pressed once more for somebody whose own one the shell did not hear."""
+        """Ctrl-C was pressed once more for an actor whose own one the shell lost."""
         self._pressed_again_s = self._clock.monotonic_s()
 
     @property

@@ -23,7 +23,7 @@ INLINE_S = 0.02
 """For one search that others wait for. An honest pattern takes microseconds."""
 
 SEARCH_S = 0.5
-"""For one search in a worker, which holds up nobody else."""
+"""For one search in a worker, which holds up no other call."""
 
 MAX_INSTRUCTIONS = 4_000
 """Of a compiled pattern. `\\pL+` has 1,200; a word has one for each byte."""

@@ -67,7 +67,7 @@ class Prompt:
 
     @property
     def progress(self) -> Progress:
-        """All that marks have told, for a snapshot."""
+        """The state that marks have built, for a snapshot."""
         return self._tracker.progress
 
     @property

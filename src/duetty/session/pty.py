@@ -75,7 +75,7 @@ class Pty:
     # --- bytes ----------------------------------------------------------------
 
     def write(self, data: bytes, *, hush: bool) -> None:
-        """`hush`: these are keys, whose echo somebody waits for.
+        """`hush`: these are keys, whose echo a person waits for.
 
         Raises:
             InputRejected: if the program does not read.
@@ -127,7 +127,7 @@ class Pty:
 
     @property
     def has_output(self) -> bool:
-        """The program has printed something that nobody has read yet."""
+        """The program has printed bytes that were not read yet."""
         return has_output(self.fd)
 
     @property

@@ -18,7 +18,7 @@ from duetty.session.lane import Lane
 from duetty.session.pump import READ_BUDGET_BYTES, Watch, later
 
 HANGUP_LOOK_S = 0.2
-"""Between two looks at a PTY that nobody has open on the other side, while the process lives."""
+"""Between two looks at a PTY that no process has open on the other side, while the process lives."""
 
 FINAL_READS = 64
 """Bound on draining a PTY after its process is gone: background processes may go on printing."""
@@ -89,7 +89,7 @@ class Reading:
         return self._flood_bytes >= FLOOD_BYTES
 
     def _pause(self) -> None:
-        """Nobody has the other side open: look again later, not in a loop."""
+        """No process has the other side open: look again later, not in a loop."""
         if self._watch is not None:
             self._watch.stop()
             self._watch = None

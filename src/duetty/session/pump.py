@@ -24,7 +24,7 @@ The emulator takes a millisecond for it, four when every line has one character.
 """
 
 INPUT_BOUND_BYTES = 1024 * 1024
-"""Input that waits for a program which does not read. Beyond it the caller is told."""
+"""Input that waits for a program which does not read. Beyond it the caller gets an error."""
 
 
 class Watch:
@@ -101,7 +101,7 @@ class LoopCall:
 
     def soon(self) -> None:
         """Safe from any thread."""
-        with suppress(RuntimeError):  # the loop has ended, and with it whoever would listen
+        with suppress(RuntimeError):  # the loop has ended, and with it the callback's owner
             self._loop.call_soon_threadsafe(self._callback)
 
 

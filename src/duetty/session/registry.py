@@ -89,7 +89,7 @@ INPUTS = ".in"
 """The same of one with what commands are given to read."""
 
 MAX_LEFT = 64
-"""Ends to be told of one session; the oldest are never asked for any more."""
+"""Ends kept for later answers, for each session; the oldest go first."""
 
 END_GRACE_S = 2.0
 """For a session whose time is up, until KILL."""
@@ -136,7 +136,7 @@ class Registry:
         self._by_name: dict[str, Session] = {}
         self._opening: set[str] = set()
         self._starting: dict[SessionId, Exited | None] = {}
-        """Ends that the keeper told before we knew the session: it may be over that soon."""
+        """Ends that the keeper reported before we knew the session: it may be over that soon."""
 
         self._workspaces: dict[SessionId, tuple[Path, ...]] = {}
         """Of sandboxes that this server started."""
@@ -154,8 +154,7 @@ class Registry:
         self.log = SessionsLog(clock)
         """What happens to sessions as a whole."""
 
-        keeping.on_exited = self._on_exited
-        keeping.on_lost = self._on_keeper_lost
+        keeping.listen(exited=self._on_exited, lost=self._on_keeper_lost)
 
     # --- finding --------------------------------------------------------------
 
@@ -551,7 +550,7 @@ class Registry:
             return
         await self._ending.end(session, first=first, grace_s=grace_s)
         if not session.is_exited:
-            # Nobody told the end: the keeper is gone, or the kernel holds the process.
+            # No end was reported: the keeper is gone, or the kernel holds the process.
             session.ended(exit_code=None, exit_signal=None)
             self._save(session)
 
@@ -599,14 +598,14 @@ class Registry:
         self._tasks.start_soon(partial(self.close, session, first=Signals.SIGKILL, grace_s=0))
 
     def leave(self, session: Session, block: str, caller: str) -> None:
-        """A caller stops waiting for this block: it is to be told of its end, by another server too."""
+        """A caller stops waiting for this block: a later answer has its end, by another server too."""
         session.left[block] = caller
         if len(session.left) > MAX_LEFT:
             del session.left[next(iter(session.left))]
         self._save(session)
 
     def end_was_told(self, session: Session, what: str) -> None:
-        """Whoever left it running knows of its end; nobody is told again."""
+        """The caller that left it running has got its end: no other answer has it."""
         if session.left.pop(what, None) is not None:
             self._save(session)
 
@@ -719,7 +718,7 @@ class Registry:
                 await self._restore_one(record, kept.pop(record.id, None), whose)
                 self._hold(self._by_id[record.id])
             except NotFound:
-                # Killed while it was removed, or somebody else removed its journal.
+                # Killed while it was removed, or its journal was removed by hand.
                 self.degraded[f"session {record.name}"] = "its journal is gone"
                 self._store.delete_session(record.id)
                 await self._ending.end_orphan(record.id)
@@ -731,7 +730,7 @@ class Registry:
             await anyio.lowlevel.checkpoint()
         for orphan in kept.values():
             # The keeper has a session that the store never heard of: the server was killed
-            # between the fork and the record. Nobody was told of it, so it is ended.
+            # between the fork and the record. No caller knows of it, so it is ended.
             log.warning("orphan_ended", extra={"session": orphan.session, "pid": orphan.pid})
             await self._ending.end_orphan(orphan.session)
         await anyio.to_thread.run_sync(self._clear_leftovers)
@@ -775,7 +774,7 @@ class Registry:
             return
         opened = await self._keeping.adopt(record.id)
         session.adopt_size(opened.master)
-        if session.is_exited:  # told while we asked
+        if session.is_exited:  # its end came while we asked
             os.close(opened.master)
             return
         session.attach(opened.master)
@@ -793,7 +792,8 @@ class Registry:
             self._keeping.close()  # what it keeps was never ours to end
             return
         keep_sessions = keep_sessions and self.alive > 0
-        self._keeping.on_lost = lambda _: None  # from here on its end is what we want
+        # From here on its end is what we want.
+        self._keeping.listen(exited=self._on_exited, lost=lambda _: None)
         for session in self.sessions():
             if keep_sessions and not session.journal.degraded:
                 # The next server starts from here instead of replaying the segment.

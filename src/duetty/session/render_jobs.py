@@ -20,7 +20,7 @@ LARGE_CELLS = 10_000
 """More take longer than others should wait: some 30 ms. An ordinary screen has two thousand."""
 
 MAX_CELLS = 100_000
-"""Of a screen that is told with its styles or drawn: 400 by 250. Each cell may be a hundred bytes."""
+"""Of a screen that is written with its styles or drawn: 400 by 250. Each cell may be a hundred bytes."""
 
 WORKERS = 2
 
@@ -40,7 +40,7 @@ async def drawn(session: Session, draw: Callable[[Terminal], Drawn], *, cells: i
 
 
 async def screen_shape(session: Session, *, styled: bool) -> dict[str, Any]:
-    """As `screen.get` tells it; a screen that is too large for styles is told without them."""
+    """The answer of `screen.get`; a screen that is too large for styles comes without them."""
     cells = cells_of(session)
     if not styled or cells > MAX_CELLS:
         return screen_json(session.screen(styled=False))

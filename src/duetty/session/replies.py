@@ -2,8 +2,8 @@
 
 Programs ask their terminal where the cursor is, or what it is, and the answer
 comes as if typed. Printed by chance, from a file that is no text, such a question
-has nobody who waits: the answer is echoed into the output and then read by the
-shell, as part of the next command line. So an answer is given only while somebody
+has no program that waits: the answer is echoed into the output and then read by the
+shell, as part of the next command line. So an answer is given only while a program
 can read one, that is while the terminal does not assemble lines (a program may ask
 first and set that after), and only as long as the command line runs that asked.
 """
@@ -53,7 +53,7 @@ class Replies:
         self._can_be_read = can_be_read
         self._held = b""
         self._taken_at: int | None = None
-        """The end of the journal at which all is taken that was printed before somebody could read."""
+        """The end of the journal at which all is taken that was printed before a program could read."""
 
         self._timer: Timer | None = None
         self._look_s = FIRST_LOOK_S
@@ -106,7 +106,7 @@ class Replies:
             self._input.write(held)
 
     def _look_later(self) -> None:
-        """Nobody says when a terminal's settings change."""
+        """The kernel announces no change of a terminal's settings: poll."""
         if self._timer is None:
             self._timer = later(self._look_s, self._on_time)
 

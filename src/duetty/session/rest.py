@@ -6,11 +6,11 @@ from duetty.session.session import Session
 
 REST_LOOK_S = 0.005
 REST_LOOKS = 200
-"""How often, and how many times, a shell is looked at that somebody has typed at."""
+"""How often, and how many times, a shell is checked that an actor has typed at."""
 
 
 async def is_at_rest(session: Session) -> bool:
-    """Who has the terminal has read all that was written, said all there is to say, and waits."""
+    """The program in the foreground has read all input, printed all output, and waits."""
     if not session.pty.is_all_read or session.prompt.is_interrupting:
         return False
     generation = session.activity.generation

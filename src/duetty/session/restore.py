@@ -72,7 +72,7 @@ def restored(
         size_rule=size_rule,
         lane=lane,
     )
-    session.prompt.line.is_touched = True  # nobody knows who typed what
+    session.prompt.line.is_touched = True  # who typed what is unknown
     if envelope is not None:
         session.chronicle.open_block = envelope.open_block
     times = Times(journal.times(tail.base, tail.end), default_ns=profile.created_at_ns)
@@ -130,13 +130,13 @@ def records(store: Store, journals: Path) -> list[SessionRecord]:
 
 
 def _with_newest_bounds(record: SessionRecord, journals: Path) -> SessionRecord:
-    """Who is to be told of an end is written beside the journal at once; the store is a second behind."""
+    """The caller that waits for an end is written beside the journal at once; the store is a second behind."""
     beside = read_sidecar(journals / record.id)
     return record if beside is None else replace(record, bounds=beside.bounds)
 
 
 class RecordedRun(NamedTuple):
-    """A command line as somebody asked for it to be run, from a record that is older than the store's."""
+    """A command line as a caller asked for it, from a record that is older than the store's."""
 
     command_line: str
     at_ns: int

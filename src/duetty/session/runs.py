@@ -171,13 +171,13 @@ class Run:
         self._type(pieces[-1])
 
     def watch(self, typed: bytes) -> None:
-        """In place of `start`: somebody else writes these bytes, right after this."""
+        """In place of `start`: the caller writes these bytes itself, right after this."""
         self.by_keys = self.typed = True
         self._at_prompt = self._is_at_prompt() and ends_line(typed)
         self._begin()
 
     def _begin(self) -> None:
-        """Note where things stand, so that what comes from now on can be told from it."""
+        """Note the state before the line, to compare later output with it."""
         session = self.session
         self._was_fullscreen = session.alternate_active
         self._is_echoed = session.is_echoed
@@ -249,7 +249,7 @@ class Run:
                 return
 
     async def answer(self, *, output_limit: int) -> RunAnswer:
-        """What is known now; afterwards the run gathers nothing more."""
+        """The answer as of now; afterwards the run gathers nothing more."""
         session = self.session
         self.close()
         blocks = self._blocks()
@@ -299,7 +299,7 @@ class Run:
         return phase in (Phase.DONE, Phase.PROMPT, Phase.INPUT, Phase.CONTINUATION)
 
     async def _wait_ready(self) -> None:
-        """Until the line can be typed to somebody: the shell at its prompt, or a program that reads.
+        """Wait until a program can take the line: the shell at its prompt, or a program that reads.
 
         Raises:
             SessionBusy: if a half-typed line stands at the prompt.
@@ -336,7 +336,7 @@ class Run:
             # One that takes this long to draw may never end; fish that was interrupted draws none.
             if not is_woken and (session.prompt.phase is Phase.PROMPT or await is_at_rest(session)):
                 return
-            await self._wait_reader()  # somebody may have typed ahead
+            await self._wait_reader()  # another actor may have typed ahead
 
     async def _is_at_rest(self) -> bool:
         """Keys may be on their way that make the shell draw a prompt, which would be taken for the
@@ -361,7 +361,7 @@ class Run:
             if session.prompt.phase is not Phase.INPUT or not session.prompt.has_half_line():
                 break
             if not session.prompt.line.is_taken_back:
-                break  # somebody's, typed ahead of the prompt
+                break  # another actor's, typed ahead of the prompt
             # fish takes a Ctrl-C for the function that it runs to draw its prompt, and keeps the line.
             session.write(INTERRUPT, actor=self.actor, judged=True)
         return session.prompt.phase is Phase.INPUT
@@ -429,7 +429,7 @@ class Run:
                 while session.prompt.phase is Phase.SILENT and not session.is_exited:
                     await session.pulse.wait()
             if not bound.cancelled_caught or (await session.look()).word != "running":
-                break  # else nobody reads yet: a busy machine, or rc files that take long
+                break  # else no program reads yet: a busy machine, or rc files that take long
         if session.prompt.phase is Phase.SILENT and not session.is_exited:
             session.profile.shell = None
             session.profile.integration_reason = f"no mark came within {SHELL_START_S:g} s: an rc file may have started another shell"
@@ -471,7 +471,7 @@ class Run:
             if len(line.encode()) > CANONICAL_LINE_BYTES:
                 raise BadArguments(
                     f"line {number} has more than {CANONICAL_LINE_BYTES} bytes, which this terminal would cut",
-                    hint="this shell has no line editor; put the text in a file, or use a shell that has one",
+                    hint="this shell has no line editor: give the text as stdin of a short line, or use bash",
                 )
 
     def _type(self, text: str) -> None:
@@ -524,11 +524,11 @@ class Run:
 
     def _blocks(self) -> tuple[Block, ...]:
         later = [each for each in self._gathered if each.number > self._last_block]
-        # One line is one block; what follows was typed by somebody else.
+        # One line is one block; what follows was typed by another actor.
         return tuple(later if self._several else later[:1])
 
     def _check(self) -> CompletedBy | None:
-        """What can be told without waiting or asking."""
+        """The end that is known without waiting or asking the kernel."""
         session = self.session
         if self.until is not None and self._has_match():
             return "text"
@@ -754,9 +754,12 @@ class Run:
             last = self.session.journal.read(max(start, end - MAX_ECHO_BYTES), end)
         except OutputExpired:
             return end
-        last = last[last.rfind(b"\n") + 1 :]
-        shown = plain_text(last, cols=self.session.profile.cols)
-        return end - len(last) if shown.strip() == self._before.strip() else end
+        cols, prompt = self.session.profile.cols, self._before.strip()
+        # Each empty line that was typed shows one more.
+        while plain_text(line := last[last.rfind(b"\n", 0, -1) + 1 :], cols=cols).strip() == prompt:
+            last = last.removesuffix(line)
+            end -= len(line)
+        return end
 
     def _render(self, slices: list[tuple[int, int]], limit: int) -> OutputText | None:
         """None when the journal has already turned over past all of it."""

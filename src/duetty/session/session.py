@@ -29,7 +29,7 @@ from duetty.events import (
     TitleChanged,
 )
 from duetty.journal import MAX_SNAPSHOT_BYTES, Journal
-from duetty.platform.terminals import Foreground, set_window_size
+from duetty.platform.terminals import Foreground, program, set_window_size
 from duetty.session.activity import Activity
 from duetty.session.block import Block
 from duetty.session.bounds import BoundReached
@@ -184,7 +184,7 @@ class Session:
         return self._terminal.modes().bracketed_paste
 
     def state(self) -> State:
-        """What is known without asking anybody."""
+        """The state, as far as it is known without asking the kernel."""
         fresh = self._probe if self._probe_generation == self.activity.generation else None
         prompt = self.prompt
         if prompt.phase is Phase.INPUT and self._is_raw_at_prompt():
@@ -271,8 +271,18 @@ class Session:
         return found
 
     @property
+    def reader(self) -> Foreground | None:
+        """Of the programs that have the terminal, the one that was last seen to read it: the editor that
+        git started, not git. None where that is not known now.
+        """
+        probe = self._probe if self._probe_generation == self.activity.generation else None
+        if probe is None or probe.reader is None or probe.by_shell or self.foreground is None:
+            return None
+        return program(probe.reader)
+
+    @property
     def terminal_mode(self) -> TerminalMode | None:
-        """What is not as usual: keys reach the program one by one, or are not shown. None at the
+        """An unusual mode: keys reach the program one by one, or are not shown. None at the
         prompt of a shell that edits its line itself.
         """
         is_edited = self.prompt.is_open and self.profile.shell_kind.has_line_editor
@@ -297,7 +307,7 @@ class Session:
         """The screen as text."""
         return tuple(row.rstrip() for row in self._terminal.screen(styled=False).text_lines)
 
-    # --- what is done to it ---------------------------------------------------
+    # --- effects ---------------------------------------------------
 
     def write(self, data: bytes, *, actor: Actor, judged: bool = False) -> None:
         """Bytes to the program, verbatim. `judged`: a run types them.

@@ -44,7 +44,7 @@ class OpenRequest:
     owner: str | None = None
     bounds: Bounds = NO_BOUNDS
     left_by: str | None = None
-    """The caller that does not wait for it, and is to be told of its end."""
+    """The caller that does not wait for it, and gets its end in a later answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """A session's record beside its journal.
 
-Written before anybody is told of the session, so that a server which was killed
+Written before a caller gets the session, so that a server which was killed
 a moment later, or has lost its database, still finds it.
 """
 

@@ -1,9 +1,9 @@
-"""Ending a session's processes: all of them, and nobody else's.
+"""Ending a session's processes: all of them, and no others.
 
 A shell goes at the first HUP and leaves behind what ignores it. The others are
 held by pidfd from before the first signal, so that a number which passes to
 another process meanwhile is not killed in their place. What they start since
-is found by the number of their session, which nobody gets while one of it is left.
+is found by the number of their session, which no other process gets while one of it is left.
 """
 
 import logging
@@ -75,7 +75,7 @@ class Members:
 
     def _now(self) -> list[int]:
         found = session_members(frozenset({self._leader}))
-        # With its last process the number became free, and who has it now is somebody else.
+        # With its last process the number became free, and its new owner is another process.
         return [] if self._leader in found and self._leader not in self._held else found
 
 
@@ -109,7 +109,7 @@ class Ending:
             members.close()
 
     async def end_orphan(self, session: str) -> None:
-        """A process that the keeper may have started for a call that nobody waits for any more."""
+        """A process that the keeper may have started for a call whose caller has gone."""
         for ask in (
             lambda: self._keeping.signal(session, Signals.SIGKILL, "all"),
             lambda: self._keeping.forget(session),

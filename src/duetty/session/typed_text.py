@@ -107,7 +107,7 @@ class TypedText:
         self._caller = actor.caller
         self._add_keys(data, actor)
         if actor.kind == "person":
-            self._is_known = False  # nobody judges it, so its text is not kept
+            self._is_known = False  # a person's line is not judged, so its text is not kept
             return
         text = plain_text(data)
         if text is None:
@@ -146,11 +146,11 @@ class TypedText:
 
     @property
     def is_empty(self) -> bool:
-        """Nobody typed anything since the last line end."""
+        """No actor typed anything since the last line end."""
         return not self._line_by
 
     def is_only_of(self, actor: Actor) -> bool:
-        """Whatever was typed since the last line end, nobody else did."""
+        """Only this actor typed since the last line end."""
         return self._line_by == {actor.caller}
 
     def _is_of(self, actor: Actor) -> bool:

@@ -1,11 +1,11 @@
 """Who looks at a session, and which of them sets its size.
 
-Pure bookkeeping: it says which size there should be; whoever asked resizes.
+Pure bookkeeping: it says which size there should be; the caller resizes.
 
-A viewer that *holds* the size sets it. When nobody holds it, the rule decides:
+A viewer that *holds* the size sets it. When no viewer holds it, the rule decides:
 `smallest` takes the least columns and the least rows that any viewer can show,
-so that everybody sees everything; `holder` gives the hold to the viewer that has
-been there longest. A viewer that leaves gives its size up. With nobody left the
+so that each sees everything; `holder` gives the hold to the viewer that has
+been there longest. A viewer that leaves gives its size up. With no viewer left the
 size stays as it is.
 """
 
@@ -43,7 +43,7 @@ class Viewer:
     """What it can show; None takes no part in the size."""
 
     ended: str | None = None
-    """Why it has to go, once somebody said so."""
+    """Why it has to go, once a call asked for that."""
 
 
 class Viewers:

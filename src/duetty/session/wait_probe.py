@@ -1,6 +1,6 @@
 """Asking the kernel whether a program waits for a person, as seldom as will do.
 
-Only while something runs and somebody is interested; soon after output stops,
+Only while a command runs and a viewer or call needs it; soon after output stops,
 then less and less often.
 """
 
@@ -8,7 +8,7 @@ FIRST_LOOK_S = 0.015
 """A program that just printed its question is reading an instant later."""
 
 LAST_LOOK_S = 0.12
-"""Between two looks at a program that runs on; a wait is told within 200 ms."""
+"""Between two looks at a program that runs on; a wait is known within 200 ms."""
 
 
 class Looks:

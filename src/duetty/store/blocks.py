@@ -77,7 +77,7 @@ def from_row(row: tuple[Any, ...]) -> BlockRecord:
 
 
 def save(connection: sqlite3.Connection, record: BlockRecord, output: str | None) -> None:
-    """Keep what is known of the block; `output` None leaves the text that is there."""
+    """Store the block; `output` None leaves its text unchanged."""
     command_line = storable_or_none(record.command_line)
     connection.execute(
         "INSERT INTO blocks (id, session_id, session_name, number, command_line, cwd, exit_code,"

@@ -225,8 +225,11 @@ class Store(ReadOnlyStore):
         self._tokens = {token.id: token for token in tokens.tokens(connection)}
         self._tokens_by_hash = {token.hash: token.id for token in self._tokens.values()}
         self._writer = Writer(connection, path, limits=limits, clock=clock)
-        self.on_token: Callable[[str, TokenRecord | None], None] = lambda _id, _record: None
-        """Hears of each token that changes here; not of its uses."""
+        self._on_token: Callable[[str, TokenRecord | None], None] = lambda _id, _record: None
+
+    def listen(self, *, token: Callable[[str, TokenRecord | None], None]) -> None:
+        """Call this with each token that changes here; not with its uses."""
+        self._on_token = token
 
     @classmethod
     def open(
@@ -304,7 +307,7 @@ class Store(ReadOnlyStore):
     def add_token(self, record: TokenRecord) -> None:
         """Valid at once."""
         self.take_token(record.id, record)
-        self.on_token(record.id, record)
+        self._on_token(record.id, record)
 
     def take_token(self, token_id: str, record: TokenRecord | None) -> None:
         """As another replica of the hub has it; None: that forgot it."""
@@ -331,7 +334,7 @@ class Store(ReadOnlyStore):
             record = replace(record, revoked_at_ns=self._clock.wall_ns())
             self._tokens[token_id] = record
             self._save_token(record)
-            self.on_token(token_id, record)
+            self._on_token(token_id, record)
         return record
 
     def give_key(self, token_id: str, key: str) -> None:
@@ -339,7 +342,7 @@ class Store(ReadOnlyStore):
         record = replace(self._tokens[token_id], key=key)
         self._tokens[token_id] = record
         self._save_token(record)
-        self.on_token(token_id, record)
+        self._on_token(token_id, record)
 
     def valid_token(self, token: str, *, kind: Kind = "token") -> TokenRecord | None:
         """The record behind a token that was shown, if it is valid now; from memory."""
@@ -354,7 +357,7 @@ class Store(ReadOnlyStore):
     def forget_token(self, token_id: str) -> None:
         """Refused at once, and no longer listed."""
         self._forget(token_id)
-        self.on_token(token_id, None)
+        self._on_token(token_id, None)
 
     def _forget(self, token_id: str) -> None:
         record = self._tokens.pop(token_id, None)

@@ -17,7 +17,7 @@ _SEQUENCE = re.compile(
     "(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI
     "|(?:\x1b[\\]P_^X]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\\\|\x9c)"  # OSC, DCS, …
 )
-"""Whole sequences: colours that somebody meant for a terminal. Gone, they leave the text behind."""
+"""Whole sequences: colours that were meant for a terminal. Gone, they leave the text behind."""
 
 _UNSHOWN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"

@@ -1,6 +1,6 @@
 """What is drawn over and beside a program's screen: overlays and panels, as values.
 
-Frozen, so that a change is a new value and whoever draws can compare by identity.
+Frozen, so that a change is a new value and drawing code can compare by identity.
 Text is kept as it was given; what of it may be shown is decided where it is drawn.
 """
 
@@ -51,7 +51,7 @@ class RegionWrite:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """Marks a field of an element that is said nowhere else: the arguments of operations, their
+    """Marks a field of an element that is defined nowhere else: the arguments of operations, their
     answers, the file on disk, the page's types and the docs take it from its line below.
 
     The field is a flag, a number, a text or one of some words. It has a default, which JSON leaves out.

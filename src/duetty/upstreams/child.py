@@ -35,6 +35,8 @@ CLOSE_S = 2.0
 END_S = 6.0
 """After TERM; the guard itself kills what is left after two seconds."""
 
+_NO_FILE = "No such file or directory"
+
 LOG_BYTES = 256 * 1024
 LAST_LINES = 5
 LINE_CHARS = 500
@@ -54,12 +56,15 @@ class Child:
         return _child_of(self.process.pid, self.sandbox)
 
     async def wait_ended(self) -> UpstreamUnavailable:
-        """Until it is gone; with what is known about why."""
+        """Wait until it is gone; return the reason, if it is known."""
         code = await self.process.wait()
         # Its last words may still be on their way.
         with anyio.move_on_after(0.5):
             await self.stderr.closed.wait()
-        return ended(code, self.stderr)
+        reason = ended(code, self.stderr)
+        if self.sandbox != "none" and any(_NO_FILE in line for line in self.stderr.last):
+            reason.hint = "its sandbox may hide the file: name its directory in `workspaces`; a sandbox has a /tmp of its own"
+        return reason
 
 
 def ended(code: int, stderr: "ErrorOutput") -> UpstreamUnavailable:

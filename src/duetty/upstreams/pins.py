@@ -130,7 +130,7 @@ class Pins:
             self._write(upstream, None)
 
     def _write(self, upstream: str, kept: _Choices | None) -> None:
-        """On disk first: what is not kept is not so."""
+        """On disk first: only a stored choice counts."""
         after = {name: each for name, each in self._choices.items() if name != upstream}
         if kept is not None:
             after[upstream] = kept

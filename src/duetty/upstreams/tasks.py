@@ -22,7 +22,7 @@ TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
 """By which a client of the modern era says that it knows tasks."""
 
 CANCEL_S = 5.0
-"""In which the upstream is told that nobody waits any more."""
+"""For the cancellation that the upstream gets."""
 
 Send = Callable[[Any], Awaitable[dict[str, Any]]]
 Given = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
@@ -69,13 +69,13 @@ async def finished(
     timeout_s: float,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """What came of it; one that nobody waits for any more is cancelled. `given`: of the modern era.
+    """Its outcome; one whose caller has gone is cancelled. `given`: of the modern era.
 
     Raises:
         DuettyError, MCPError: if nothing came of it.
     """
     is_over = False
-    told: list[str] = []
+    reported: list[str] = []
     try:
         with anyio.move_on_after(timeout_s):
             while True:
@@ -83,9 +83,13 @@ async def finished(
                 status = now.get("status")
                 is_over = status in ("completed", "failed", "cancelled")
                 message = now.get("statusMessage")
-                if progress is not None and isinstance(message, str) and message not in told[-1:]:
-                    told.append(message)
-                    await progress(float(len(told)), None, message)
+                if (
+                    progress is not None
+                    and isinstance(message, str)
+                    and message not in reported[-1:]
+                ):
+                    reported.append(message)
+                    await progress(float(len(reported)), None, message)
                 if given is None and (is_over or status == "input_required"):
                     # What it asks for comes to those who ask for its result.
                     payload = t.GetTaskPayloadRequestParams(task_id=task)

@@ -135,7 +135,7 @@ class Difference:
 
 
 def differences(was: Wire, now: Wire) -> list[Difference]:
-    """What is not the same, part by part, as a person reads it."""
+    """The differences, part by part, as a person reads them."""
     parts = [*_PARTS, *sorted((set(was) | set(now)) - set(_PARTS))]
     found: list[Difference] = []
     for part in parts:

@@ -29,7 +29,7 @@ from duetty.errors import (
 from duetty.upstreams.link import LEVELS, Asked, Hears, Link, Timing
 from duetty.upstreams.pins import Pins, PinState
 from duetty.upstreams.tools import Tool, fingerprint_of, shown, tools_of
-from duetty.upstreams.upstream_settings import UpstreamOrder
+from duetty.upstreams.upstream_settings import Address, Program, UpstreamOrder
 
 State = Literal["off", "starting", "idle", "ready", "failed", "quarantined"]
 Listing = Literal["resources", "prompts"]
@@ -233,7 +233,7 @@ class Upstream:
         if limit.cancelled_caught:
             return UpstreamTimeout(
                 f"it did not say which tools it has within {self.order.start_timeout_s:g} s",
-                hint="start_timeout in its table gives it longer",
+                hint=_slow_start_hint(self.order.target),
             )
         return UpstreamUnavailable("it closed the connection")
 
@@ -525,6 +525,14 @@ class Upstream:
         if (refusal := self.refusal(tool)) is not None:
             raise refusal
         return tool
+
+
+def _slow_start_hint(target: Program | Address) -> str:
+    """What most likely keeps it: `npx` and `uvx` fetch what they run, and a sandbox has no network."""
+    longer = "start_timeout in its table gives it longer"
+    if isinstance(target, Address) or target.network or target.sandbox == "none":
+        return longer
+    return f"if it fetches what it runs (npx, uvx), a sandbox needs network = true; {longer}"
 
 
 def coded(error: BaseException) -> DuettyError:

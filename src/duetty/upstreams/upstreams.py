@@ -1,4 +1,4 @@
-"""All upstreams of this node: what is known of them, and calls to them.
+"""All upstreams of this node: their state, and calls to them.
 
 Nothing is decided here: a call that comes in was decided on, asked about and is
 being recorded by `ops`. What holds here holds for all callers: a tool is called only
@@ -181,7 +181,7 @@ class Upstreams:
                 await done.wait()
         upstream.turn_off()
 
-    # --- what is known ----------------------------------------------------------------
+    # --- state ----------------------------------------------------------------
 
     @property
     def seq(self) -> int:

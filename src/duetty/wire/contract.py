@@ -1,6 +1,6 @@
-"""The terminal contract's shapes: what is given, part by part, and what is answered.
+"""The terminal contract's shapes: the request, part by part, and the answer.
 
-What is given is not checked on its way in: the contract has errors of its own for
+A request is not checked on its way in: the contract has errors of its own for
 that (`ops/contract`), and an unknown field must reach them.
 """
 

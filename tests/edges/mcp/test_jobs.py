@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.jobs.every import EVERY
 from benchmarks.jobs.job import Job, done
-from benchmarks.jobs.others import JOBS as OTHERS
-from benchmarks.jobs.wsh import JOBS
 from tests.edges.mcp.connect import connected
 from tests.server_process import ServerProcess
 
@@ -22,7 +21,7 @@ def _ways(job: Job) -> Iterator[object]:
         yield pytest.param(job, f"stdio-{era}", id=f"{job.name}, {era}", marks=marks)
 
 
-@pytest.mark.parametrize(("job", "way"), [each for job in (*JOBS, *OTHERS) for each in _ways(job)])
+@pytest.mark.parametrize(("job", "way"), [each for job in EVERY for each in _ways(job)])
 @pytest.mark.sampled(2)
 async def test_a_job_is_done_in_so_many_calls_without_an_error(
     server: ServerProcess, job: Job, way: str, tmp_path: Path

@@ -250,7 +250,8 @@ async def test_an_input_of_several_commands_says_how_far_it_came(terminal: Termi
     assert told["output"] == "one"
     assert told["note"].startswith("1 of its commands have ended; this one has not: sleep 600.")
     assert told["note"].endswith("Those behind it run when it ends")
-    assert (stopped["state"], left["output"]) == ("prompt", "behind-it")
+    assert stopped["state"] in ("prompt", "running")  # then what is behind it runs
+    assert left["output"] == "behind-it"
 
 
 async def test_a_pager_that_searches_a_large_file_answers_with_what_it_found(
@@ -322,3 +323,80 @@ async def test_the_answer_to_a_question_is_not_repeated_before_the_next_one_hide
     asked = await terminal.run("joe")
 
     assert (asked["state"], asked["output"]) == ("awaiting_password", "Password: ")
+
+
+async def test_a_line_that_was_not_typed_says_which_program_has_the_terminal(
+    terminal: Terminal,
+) -> None:
+    await terminal.run("python3 -u -m http.server 0 --bind 127.0.0.1", until="Serving")
+    text, told = await terminal.fail(
+        "wsh_run_command", input="echo hi", max_wait_ms=200, view="output"
+    )
+    await terminal.send("Ctrl-C", wait=True)
+
+    assert "python3 (pid " in text
+    assert "another session" in told["error"]["hint"]
+    assert told["state"] == "running"
+
+
+async def test_carriage_returns_that_a_terminal_cannot_keep_are_named(terminal: Terminal) -> None:
+    cut = await terminal.run("cat > file <<'E'\r\na\r\nE\r\nwc -c < file\r\n")
+    kept = await terminal.run("cat > file && wc -c < file", stdin="a\r\n")
+    one = await terminal.run("echo one\r\n")
+
+    assert (cut["output"], "stdin" in cut["note"]) == ("2", True)
+    assert (kept["output"], one["output"]) == ("3", "one")
+    assert "note" not in kept
+    assert "note" not in one
+
+
+async def test_a_caller_bounds_the_text_of_an_answer(terminal: Terminal) -> None:
+    ran = await terminal.run("seq 100000", max_output_bytes=300)
+
+    assert len(ran["output"]) < 600
+    assert ran["output"].endswith("99999\n100000")
+    assert ran["block"]
+
+
+async def test_a_deadline_in_a_raw_terminal_does_not_advise_ctrl_c(terminal: Terminal) -> None:
+    text, told = await terminal.fail(
+        "wsh_run_command", input="stty raw -echo; sleep 600", max_wait_ms=500, view="output"
+    )
+    cured = await terminal.run("echo fine", reset=True)
+
+    assert told["terminal"] == "raw"
+    assert "reset: true" in text
+    assert cured["output"] == "fine"
+
+
+async def test_a_repl_answers_without_the_prompt_that_was_there_before(terminal: Terminal) -> None:
+    await terminal.run("python3 -q")
+    answers = [
+        await terminal.run(text)
+        for text in ("class A:\n    x = 1\n\n", "def g():\n    return 7\n\nprint(g())\n", "g()")
+    ]
+    await terminal.run("exit()")
+
+    assert [each["output"] for each in answers] == ["", "7", "7"]
+
+
+async def test_the_program_that_reads_is_named_and_not_the_one_that_started_it(
+    terminal: Terminal,
+) -> None:
+    shown = await terminal.run("sh -c 'vi -u NONE -n note; true'")
+    await terminal.send(input=":q!\r", wait=True)
+
+    assert shown["foreground"]["name"].startswith("vi")
+
+
+@pytest.mark.parametrize("way", ["stdio-2025", "http-2025", "http-2026"])
+async def test_a_file_of_8_mb_is_one_call_over_every_way_in(
+    server: ServerProcess, way: str
+) -> None:
+    async with connected(way, server) as client:
+        opened = await call(client, "wsh_create_session", command="bash")
+        given = {"session": opened["session"], "input": "wc -c", "stdin": "it's!\n\n\n\n" * 800_000}
+        ran = await call(client, "wsh_run_command", **given, view="output")
+        await call(client, "wsh_manage_session", session=opened["session"], action="kill")
+
+    assert ran["output"].strip() == "7200000"

@@ -2613,7 +2613,7 @@ export interface Operations {
   "context.log": { params: LogParams; result: SessionLog };
   /** A file below a session's workspace; none that may hold secrets. */
   "file.read": { params: FileReadParams; result: FileContent };
-  /** What is in a directory below a session's workspace. */
+  /** List a directory below a session's workspace. */
   "file.list": { params: FileParams; result: FileList };
   /** Type a command line into a session and wait for its end. */
   "command.run": { params: RunParams; result: RunResult };

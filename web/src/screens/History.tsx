@@ -61,7 +61,7 @@ export function History() {
         </label>
       </search>
       {problem && <p role="alert">{problem}</p>}
-      {found && !found.length && <p>{query ? `Nothing that was run holds “${query}”.` : failed ? "Nothing that was run has failed." : "Nothing was run yet. Every command of every session is kept here with its output, whoever ran it: search for any word of either."}</p>}
+      {found && !found.length && <p>{query ? `Nothing that was run holds “${query}”.` : failed ? "Nothing that was run has failed." : "Nothing was run yet. Every command of every session is kept here with its output, whether a person or an agent ran it: search for any word of either."}</p>}
       <ul class={css.hits} id="hits">
         {found?.map(({ block, hit }) => (
           <li key={block.id + (hit?.field ?? "")} class={css.hit} data-is={endOf(block)}>

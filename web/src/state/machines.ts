@@ -29,7 +29,7 @@ export const shortName = (name: string) => name.slice(name.indexOf("/") + 1);
 /** What a session that was just opened is called on this page. */
 export const nameOn = ({ name }: SessionInfo, asked: string | null) => (asked ? `${asked}/${name}` : name);
 
-/** A session that the chosen machine told of. */
+/** A session of the chosen machine. */
 export const nameHere = (session: string) => (machine.value ? `${machine.value}/${shortName(session)}` : session);
 
 /** Who this page is, and of which machines, is known before any of them is asked. */

@@ -3,7 +3,6 @@
 import os
 import select
 import signal
-import sys
 import termios
 import tty
 from collections.abc import Generator, Mapping
@@ -159,7 +158,3 @@ def _depth(term: str, env: Mapping[str, str]) -> Depth:
     if any(name in term for name in _TRUE_COLOUR_TERMS):
         return Depth.TRUE
     return Depth.PALETTE if "256" in term else Depth.ANSI
-
-
-def is_terminal() -> bool:
-    return sys.stdin.isatty() and sys.stdout.isatty()

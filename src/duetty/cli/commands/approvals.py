@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from duetty.cli.reach import add_instance, reach
-from duetty.cli.show import PIPE_COLS, add_json, as_json, second, visible
+from duetty.cli.show import PIPE_COLS, add_json, as_json, asks, second, visible
 from duetty.client import Client
 from duetty.errors import BadArguments, NotFound
 
@@ -90,12 +90,12 @@ def approval_lines(approval: dict[str, Any], *, where: str = "") -> list[str]:
         if state != "pending"
         else f" until {second(approval['expires_at'])}"
     )
-    asks = f"{visible(approval['actor'])} asks for {approval['operation']}"
+    question = f"{visible(approval['actor'])} {asks(approval['operation'])}"
     if approval["session"]:
-        asks += f" in session {visible(approval['session'])}"
+        question += f" in session {visible(approval['session'])}"
     if approval["cwd"]:
-        asks += f", directory {visible(approval['cwd'])}"
-    lines = [head, *_wrapped(asks)]
+        question += f", directory {visible(approval['cwd'])}"
+    lines = [head, *_wrapped(question)]
     if approval["shown"] is not None:
         lines.append(f"    $ {visible(approval['shown'])}")
     if approval["edited"]:

@@ -3,16 +3,18 @@
 import argparse
 import difflib
 import json
+import re
 import sys
 import time
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from duetty.cli.reach import add_instance, paths_of, reach
 from duetty.cli.show import add_json, as_json, as_table, harmless, visible
 from duetty.client import Client
-from duetty.errors import BadArguments, NotFound, ServerUnreachable
+from duetty.errors import BadArguments, BadSetting, NotFound, ServerUnreachable
 
 EXAMPLES = (
     ("duetty upstreams", "the MCP servers behind this one, and how they are"),
@@ -25,6 +27,7 @@ EXAMPLES = (
     ("duetty upstreams remove files", "end it and forget it"),
     ("duetty upstreams logs files", "what it logged, and printed on standard error"),
     ("duetty upstreams browse files", "what it offers to read, ask for and call"),
+    ("duetty upstreams read @mcp:files/README.md", "print one of them"),
     ("duetty upstreams import cursor", "take over what another host has, after a look"),
     ("duetty upstreams offers", "servers that files of open projects name"),
     ("duetty upstreams accept .mcp.json", "look at that file, and start its servers"),
@@ -33,6 +36,9 @@ EXAMPLES = (
 SOURCES = ("claude-desktop", "claude-code", "cursor", "vscode")
 START_WAIT_S = 90
 CALL_WAIT_S = 86_400
+
+_PROMPT = re.compile(r"mcp__([a-z0-9-]+(?:_[a-z0-9-]+)*)__(.+)", re.DOTALL)
+_RESOURCE = re.compile(r"@mcp:([^/]+)/(.+)", re.DOTALL)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,6 +79,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     test.add_argument("upstream", metavar="NAME")
     browse = _action(actions, "browse", "resources, prompts and tools to read, try and attach")
     browse.add_argument("upstream", nargs="?", metavar="NAME")
+    reading = _action(actions, "read", "print a resource, or a prompt filled in")
+    reading.add_argument(
+        "reference", help="as browse lists it: @mcp:NAME/RESOURCE, mcp__NAME__PROMPT"
+    )
+    reading.add_argument("arguments", nargs="?", default="{}", help="JSON, of a prompt")
     logs = _action(actions, "logs", "what it logged, and printed on standard error")
     logs.add_argument("upstream", metavar="NAME")
     logs.add_argument("-n", "--lines", type=int, default=100, help="the last (default 100)")
@@ -135,6 +146,7 @@ def run(arguments: argparse.Namespace) -> int:
         "test": _test,
         "logs": _logs,
         "browse": _browse,
+        "read": _read,
         "offers": _offers,
         "accept": _accept,
         "withdraw": _withdraw,
@@ -147,9 +159,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _list(arguments: argparse.Namespace) -> int:
     found = reach(arguments).get("/upstreams")["upstreams"]
+    unknown = _not_read_yet(arguments, {each["name"] for each in found})
     if arguments.json:
         as_json(found)
-    elif not found:
+    elif not found and not unknown:
         print("No upstreams. `duetty upstreams add NAME -- COMMAND …` adds one.")
     else:
         as_table(
@@ -159,8 +172,19 @@ def _list(arguments: argparse.Namespace) -> int:
         )
         for each in found:
             if each["error"] is not None:
-                print(f"{each['name']}: {visible(each['error']['message'])}")
+                print(_sentence(each))
+        for name in unknown:
+            print(f"{name} is new in the settings: `duetty upstreams restart {name}` starts it.")
     return 0
+
+
+def _not_read_yet(arguments: argparse.Namespace, known: set[str]) -> list[str]:
+    """Tables that were written by hand since the server read its settings."""
+    from duetty.upstreams.upstream_settings import load_upstreams
+
+    with suppress(BadSetting, OSError):
+        return sorted(load_upstreams(paths_of(arguments).config_file).keys() - known)
+    return []
 
 
 def _row(upstream: dict[str, Any]) -> tuple[str, ...]:
@@ -253,11 +277,17 @@ def _sentence(upstream: dict[str, Any]) -> str:
     sentence = f"{upstream['name']} is {upstream['state']}"
     if upstream["error"] is not None:
         sentence += f": {visible(upstream['error']['message'])}"
+        if upstream["error"]["hint"]:
+            sentence += f" ({visible(upstream['error']['hint'])})"
     if upstream["waiting"]:
         sentence += (
-            f"; {upstream['waiting']} tools wait: `duetty upstreams trust {upstream['name']}`"
+            f"; {_tools_wait(upstream['waiting'])}: `duetty upstreams trust {upstream['name']}`"
         )
     return sentence
+
+
+def _tools_wait(count: int) -> str:
+    return "1 tool waits" if count == 1 else f"{count} tools wait"
 
 
 def _settled(client: Client, name: str) -> dict[str, Any] | None:
@@ -288,7 +318,8 @@ def _trust(arguments: argparse.Namespace) -> int:
     if not arguments.json:
         for tool in waiting:
             print("\n".join(_tool_lines(tool)))
-    asked = f"Accept these {len(waiting)} tools of {upstream['name']} as they are?"
+    these = "this tool" if len(waiting) == 1 else f"these {len(waiting)} tools"
+    asked = f"Accept {these} of {upstream['name']} as shown?"
     if not arguments.yes and not _agreed(asked):
         return 1
     trusted = client.post(
@@ -309,9 +340,33 @@ def _tool_lines(tool: dict[str, Any]) -> list[str]:
             lines += [f"      + {visible(line)}" for line in (each["now"] or "").split("\n")]
         return lines
     lines += [f"    {visible(line)}" for line in tool["description"].split("\n")]
-    schema = json.dumps(tool["input_schema"], ensure_ascii=True)
-    lines.append(f"    takes {schema}")
+    lines += [f"    {visible(line)}" for line in _parameter_lines(tool["input_schema"])]
     return lines
+
+
+def _parameter_lines(schema: dict[str, Any]) -> list[str]:
+    """What it takes, one in a line; everything else of the schema too, since words can hide anywhere in it."""
+    fields: dict[str, Any] = schema.get("properties") or {}
+    required: list[str] = schema.get("required") or []
+    lines = ["takes nothing"] if not fields else ["takes"]
+    for name, each in fields.items():
+        known = cast("dict[str, Any]", each) if isinstance(each, dict) else {"is": each}
+        about = {key: value for key, value in known.items() if key not in ("type", "description")}
+        parts = [
+            f"  {name}{'' if name in required else '?'}",
+            json.dumps(known["type"]).strip('"') if "type" in known else "",
+            json.dumps(known["description"], ensure_ascii=False).strip('"')
+            if "description" in known
+            else "",
+            json.dumps(about) if about else "",
+        ]
+        lines.append("  ".join(part for part in parts if part))
+    rest = {
+        key: value
+        for key, value in schema.items()
+        if key not in ("properties", "required", "type", "$schema")
+    }
+    return [*lines, *([f"  and {json.dumps(rest)}"] if rest else [])]
 
 
 def _agreed(asked: str) -> bool:
@@ -325,14 +380,45 @@ def _agreed(asked: str) -> bool:
 # --- calling ----------------------------------------------------------------------
 
 
-def _call(arguments: argparse.Namespace) -> int:
+def _read(arguments: argparse.Namespace) -> int:
+    client = reach(arguments)
+    reference: str = arguments.reference
+    if (prompt := _PROMPT.fullmatch(reference)) is not None:
+        body = {"prompt": prompt[2], "arguments": _given(arguments)}
+        answer = client.post(f"/upstreams/{prompt[1]}/prompt", body, wait_s=CALL_WAIT_S)
+        blocks = [message["content"] for message in answer["messages"]]
+    elif (resource := _RESOURCE.fullmatch(reference)) is not None:
+        listed = client.get(f"/upstreams/{resource[1]}/resources")["resources"]
+        named = (each["uri"] for each in listed if each.get("name") == resource[2])
+        body = {"uri": next(named, resource[2])}
+        answer = client.post(f"/upstreams/{resource[1]}/read", body, wait_s=CALL_WAIT_S)
+        blocks = [
+            {"type": "text" if "text" in each else "data", **each} for each in answer["contents"]
+        ]
+    else:
+        raise BadArguments(
+            f"{reference!r} names nothing to read", hint="`duetty upstreams browse` lists what does"
+        )
+    if arguments.json:
+        as_json(answer)
+    else:
+        for block in blocks:
+            print(_block(block))
+    return 0
+
+
+def _given(arguments: argparse.Namespace) -> dict[str, Any]:
     try:
         given = json.loads(arguments.arguments)
     except ValueError as error:
         raise BadArguments(f"the arguments are not JSON: {error}") from error
     if not isinstance(given, dict):
         raise BadArguments("the arguments must be a JSON object")
-    body: dict[str, object] = {"tool": arguments.tool, "arguments": given}
+    return cast("dict[str, Any]", given)
+
+
+def _call(arguments: argparse.Namespace) -> int:
+    body: dict[str, object] = {"tool": arguments.tool, "arguments": _given(arguments)}
     if arguments.timeout is not None:
         body["timeout_ms"] = max(1, round(arguments.timeout * 1000))
     path = f"/upstreams/{arguments.upstream}/call"
@@ -454,7 +540,7 @@ def _logs(arguments: argparse.Namespace) -> int:
 
 
 def _logged(arguments: argparse.Namespace) -> tuple[list[dict[str, Any]], list[str]]:
-    """Its messages, and what it printed; without a server what is kept in its file."""
+    """Its messages and its output; without a server, the lines in its log file."""
     try:
         found = reach(arguments).get("/upstreams/logs", upstream=arguments.upstream)
     except ServerUnreachable:
@@ -524,7 +610,7 @@ def _offers(arguments: argparse.Namespace) -> int:
 
 
 def _accept(arguments: argparse.Namespace) -> int:
-    """What is accepted is what is shown here, byte by byte."""
+    """A person accepts exactly these bytes."""
     path = Path(arguments.file).absolute()
     try:
         raw = path.read_bytes()

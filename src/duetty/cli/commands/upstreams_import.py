@@ -139,7 +139,7 @@ def _plain(value: Any) -> Any:
 
 
 def settings_with(file: Path, tables: Tables) -> tuple[str, str, list[str], list[str]]:
-    """The settings before and after, values that may be secret left out; what is added; what is not, and why.
+    """The settings before and after, values that may be secret left out; the added servers; the others with the reason.
 
     Raises:
         BadSetting: if the settings cannot be read.

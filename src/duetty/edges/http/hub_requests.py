@@ -155,7 +155,7 @@ class _Exchange:
         self._stream = opening.stream
         self._is_whole = False
         self._gone = anyio.Event()
-        self._stream.on_reset = self._gone.set
+        self._stream.when_reset(self._gone.set)
         self._head: dict[str, object] | None = None
         self._call: HubCall | None = None
 
@@ -224,7 +224,7 @@ class _Kept(_Exchange):
         self._gathered = bytearray()
         left_s = opening.head.get("left_ms")
         self._left_s = left_s / 1000 if isinstance(left_s, int) else 0.0
-        self._stream.on_reset = self._on_reset
+        self._stream.when_reset(self._on_reset)
 
     def _on_reset(self) -> None:
         if self._stream.was_reset:  # its caller left; a link that broke may come back

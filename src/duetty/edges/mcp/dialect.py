@@ -58,7 +58,7 @@ class Caller:
     """The session that its request names beside its arguments, by a header."""
 
     peer: Peer | None = field(default=None, compare=False, repr=False)
-    """Of a line: what is known of its client."""
+    """Of a connection by lines: its client's state."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +135,7 @@ class Answer:
 
 
 def failed(error: DuettyError, **known: object) -> Answer:
-    """A failure that the model should reason about, with what is known besides."""
+    """A failure that the model should reason about, with further fields."""
     message = shortened(error.message)
     fields: Json = {"code": error.code, "message": message}
     if error.hint:
@@ -224,7 +224,7 @@ class Tool:
 
 
 Completing = Callable[[Calls, str], Awaitable[Sequence[str]]]
-"""What may stand at a place, that begins with what is there already."""
+"""Completions of the text that is there already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -99,7 +99,7 @@ def host_by_task(task: Task, abilities: frozenset[Ability]) -> HostClient:
 
 
 async def answer_questions(context: Context, task: Task) -> None:
-    """Of the 2025-11-25 revision: what a task asks for goes to whoever waits for its result."""
+    """Of the 2025-11-25 revision: a task's question goes to the client that waits for its result."""
     client = host_by_request(context, task.actor)
     while not task.done.is_set():
         await task.wait_done_or_question()
@@ -115,7 +115,7 @@ async def answer_questions(context: Context, task: Task) -> None:
 
 
 async def _until_answered(task: Task, key: str, asking: anyio.CancelScope) -> None:
-    """Somebody else may answer first, at the page."""
+    """A person at the page may answer first."""
     while key in task.questions:
         await task.answered.wait()
     asking.cancel()

@@ -70,8 +70,7 @@ class LiveCore(Core):
         super().__init__(dialect, dispatcher)
         self._live: Live = live_of(dialect)
         self._of_live = dialect.part_with(lambda part: part.live is not None)
-        self.watches.also = self._also
-        self.watches.of_others = self._watch_of
+        self.watches.extend(also=self._also, of_others=self._watch_of)
         self._known: tuple[Sequence[Json], list[t.Tool]] = (), []
         """Of the last list what passed: most are the same as the one before."""
 

@@ -41,6 +41,7 @@ NAME_CHANGES = (SessionCreated, SessionRenamed, SessionRemoved)
 Also = Callable[[Calls, t.SubscriptionFilter, InMemorySubscriptionBus], Coroutine[Any, Any, None]]
 Tell = Callable[[], Awaitable[object]]
 Watching = Callable[[Tell], Awaitable[None]]
+WatchOf = Callable[[str, Calls], Awaitable[Watching | None]]
 
 
 class Watches:
@@ -55,11 +56,14 @@ class Watches:
         self.group: TaskGroup | None = None
         """Who owns the watches of the handshake era; set while the server runs."""
 
-        self.also: Also | None = None
-        """What a listener of the modern era hears of besides."""
+        self._also: Also | None = None
+        self._of_others: WatchOf | None = None
 
-        self.of_others: Callable[[str, Calls], Awaitable[Watching | None]] | None = None
-        """A watch of a resource that is not this dialect's own."""
+    def extend(self, *, also: Also, of_others: WatchOf) -> None:
+        """`also`: what a listener of the modern era hears of besides. `of_others`: a watch of a
+        resource that is not this dialect's own.
+        """
+        self._also, self._of_others = also, of_others
 
     # --- handshake era: a connection that lives, and messages on it -------------
 
@@ -79,7 +83,7 @@ class Watches:
     async def _watch_of(self, uri: str, calls: Calls) -> Watching | None:
         if (found := self._find(uri)) is not None:
             return await _watch(*found, calls)
-        return None if self.of_others is None else await self.of_others(uri, calls)
+        return None if self._of_others is None else await self._of_others(uri, calls)
 
     def unsubscribe(self, connection: Connection, uri: str) -> None:
         scope = self._by_connection.get(connection, {}).pop(uri, None)
@@ -158,8 +162,8 @@ class Watches:
                             tasks.start_soon(_quietly, watch, _updated(bus, uri))
                 if wanted.resources_list_changed:
                     tasks.start_soon(_quietly, partial(_watch_names, calls), _list_changed(bus))
-                if self.also is not None:
-                    tasks.start_soon(self.also, calls, wanted, bus)
+                if self._also is not None:
+                    tasks.start_soon(self._also, calls, wanted, bus)
                 ended = await ListenHandler(bus)(context, params)
                 tasks.cancel_scope.cancel()
         finally:

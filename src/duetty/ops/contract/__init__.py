@@ -1,8 +1,8 @@
 """The terminal contract: one request shape, four actions, ten failures, over our operations.
 
 `compat` puts older words into canonical ones and is the only place that knows them;
-`request` checks, `gate` keeps headless strict, `routing` chooses the path. What is done
-is done by calls of other operations, so policy, approvals and the trail see each of them.
+`request` checks, `headless_rules` keeps headless strict, `routes` chooses the path. Each effect
+is a call of another operation, so policy, approvals and the trail see it.
 
 Knows no session's parts but to wait for them, and nothing of edges.
 """

@@ -67,7 +67,7 @@ class TerminalFailure(DuettyError):
         }
 
     def with_metadata(self, metadata: Metadata) -> "TerminalFailure":
-        """The same with what is known of the request."""
+        """The same with the fields of the request."""
         self.details = {
             **self.details,
             "trace_id": metadata.trace_id,

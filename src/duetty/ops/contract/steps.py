@@ -50,7 +50,7 @@ class Doing:
 
     @property
     def patience_s(self) -> float | None:
-        """What is left of it for a person: to answer, or to open the page."""
+        """The rest of the time, for a person to answer or to open the page."""
         if self.until_s is None:
             return None
         return max(0.0, self.until_s - self.services.clock.monotonic_s())

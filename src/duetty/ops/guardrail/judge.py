@@ -19,7 +19,7 @@ from duetty.clock import Clock
 from duetty.config import Settings
 from duetty.errors import DuettyError
 from duetty.ops.guardrail.decision_record import MAX_DETAIL, STRICTNESS, Decided
-from duetty.ops.guardrail.protected_files import OwnThings
+from duetty.ops.guardrail.server_files import OwnThings
 from duetty.ops.guardrail.surroundings import (
     fed_text,
     known_shell,
@@ -83,7 +83,7 @@ class Typing:
 
 
 class ToolFacts(Protocol):
-    """What is known of upstreams' tools."""
+    """Facts about upstreams' tools."""
 
     def named(self, upstream: str, tool: str) -> str: ...
     def risk_of(self, upstream: str, tool: str) -> str: ...

@@ -1,6 +1,6 @@
 """The fields of a call's two records in the trail: each with its name, its meaning and its value.
 
-A field is said here and nowhere else; `docs/audit-fields.md` is made from these tables.
+A field is defined here and nowhere else; `docs/audit-fields.md` is made from these tables.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,7 +30,7 @@ class TrailField(Generic[T]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallFacts:
-    """What is known of a call that was decided, before it runs."""
+    """The facts of a call that was decided, before it runs."""
 
     id: str
     call: AnyCall
@@ -41,7 +41,7 @@ class CallFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutcomeFacts:
-    """What is known of a call that ran."""
+    """The facts of a call that ran."""
 
     id: str
     call: AnyCall

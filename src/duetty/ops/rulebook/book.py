@@ -14,7 +14,14 @@ import anyio
 
 from duetty.errors import BadSetting, RulesChanged, StateUnwritable
 from duetty.ops.rulebook.in_force import SHIPPED_RULES, load_permissions, load_person_rules
-from duetty.ops.rulebook.text import Examples, Judgement, judge_text, parts_of, replaced, text_hash
+from duetty.ops.rulebook.rules_text import (
+    Examples,
+    Judgement,
+    judge_text,
+    parts_of,
+    replaced,
+    text_hash,
+)
 from duetty.policy import Names, RuleSet
 
 MAX_BYTES = 1 << 20

@@ -18,7 +18,7 @@ from typing import cast
 
 from duetty.clock import Clock
 from duetty.errors import BadSetting, PolicyDenied
-from duetty.ops.rulebook.text import Examples, examples_of
+from duetty.ops.rulebook.rules_text import Examples, examples_of
 from duetty.platform.own_process import name_of_descriptor
 from duetty.policy import Judged, Names, Profile, RuleSet, load_rules, rule_lines
 from duetty.policy.directories import entered

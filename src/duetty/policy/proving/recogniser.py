@@ -294,7 +294,7 @@ class _Reading:
         return self._end()
 
     def _between(self, token: "re.Match[str]", kind: int | None, glued: bool) -> str | None:
-        """What is no word: joins, line ends, redirections, and what is not literal."""
+        """Parts that are no words: joins, line ends, redirections, and anything not literal."""
         if self.conditional:
             return f"{token[0]!r} within [["
         if kind == _JOIN:

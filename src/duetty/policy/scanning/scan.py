@@ -115,7 +115,7 @@ _ENDLESS = re.compile(
 
 
 class _Program(NamedTuple):
-    """What is known of a program by the word that calls it."""
+    """A program's facts, by the word that calls it."""
 
     name: str
     is_odd: bool

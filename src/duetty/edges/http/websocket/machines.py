@@ -119,7 +119,7 @@ class Machines:
         return len(self._of_stream)
 
     async def pass_on(self, stream: int, message: str | bytes, fields: dict[str, Any]) -> None:
-        """What the viewer said of a stream that is open at a machine."""
+        """A viewer's message about a stream that is open at a machine."""
         machine = self._of_stream[stream]
         asked = machine.opens[stream]
         match fields.get("type"):
@@ -320,19 +320,19 @@ class Machines:
     async def _take_change(self, machine: _Machine, fields: dict[str, Any]) -> None:
         """One session of the machine's list."""
         name, prefix = str(fields.get("name")), self._name(machine)
-        told = {"type": "session", "change": fields.get("change"), "name": f"{prefix}/{name}"}
+        message = {"type": "session", "change": fields.get("change"), "name": f"{prefix}/{name}"}
         if isinstance(fields.get("old_name"), str):
-            told["old_name"] = f"{prefix}/{fields['old_name']}"
+            message["old_name"] = f"{prefix}/{fields['old_name']}"
         given = fields.get("session")
         if given is not None:
             info = SessionInfo.model_validate(given)
             if len(machine.sessions) < MAX_LISTED or info.id in machine.sessions:
                 machine.sessions[info.id] = info
-            told["session"] = self._session(machine, info)
+            message["session"] = self._session(machine, info)
         elif fields.get("change") == "removed":
             for each in [each for each in machine.sessions.values() if each.name == name]:
                 del machine.sessions[each.id]
-        await self._socket.send_json(told)
+        await self._socket.send_json(message)
 
 
 def _listed(shape: type[T], given: object) -> list[T]:

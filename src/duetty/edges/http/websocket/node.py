@@ -1,4 +1,4 @@
-"""`/ws/node`: a machine that dialled this hub, and serves what is asked of it over this WebSocket."""
+"""`/ws/node`: a machine that dialled this hub, and serves its requests over this WebSocket."""
 
 from starlette.websockets import WebSocket
 

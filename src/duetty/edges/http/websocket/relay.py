@@ -147,7 +147,7 @@ class _Relay(ABC):
     """Two WebSockets as one: what comes from the other node is shown here until either ends."""
 
     _requests: Requests | None = None
-    """What is asked here, where anything is."""
+    """This node's own questions, where there are any."""
 
     def __init__(
         self,

@@ -21,7 +21,7 @@ from duetty.edges.mcp.dialect import (
     Tool,
 )
 from duetty.edges.mcp.parallel_calls import side_by_side
-from duetty.errors import BadArguments
+from duetty.errors import ApprovalExpired, ApprovalRejected, BadArguments, PolicyDenied
 from duetty.wire.upstreams import FoundTools, OfferedTool, ToolResult, UpstreamLogs, UpstreamTools
 
 INSTRUCTIONS = """\
@@ -231,7 +231,12 @@ def _tool(name: str) -> Tool | None:
 
     async def run(calls: Calls, arguments: Json) -> Answer:
         asked = {"upstream": upstream, "tool": tool, "arguments": arguments}
-        answer: ToolResult = await calls("upstreams.call", asked)
+        try:
+            answer: ToolResult = await calls("upstreams.call", asked)
+        except (PolicyDenied, ApprovalRejected, ApprovalExpired) as error:
+            step = error.details.get("rule", "person")
+            error.details = {**error.details, "decided_by": step}
+            raise
         content = [_readable(block, upstream) for block in answer.content]
         passed_on: Json = {"content": content, "isError": answer.is_error}
         if answer.structured_content is not None:

@@ -357,6 +357,7 @@ async def _run_command(calls: Calls, arguments: Json) -> Answer:
         "max_wait_ms",
         "interrupt",
         "why",
+        "max_output_bytes",
         until_text="until",
         until_regex="until_regex",
     )
@@ -374,11 +375,16 @@ async def _run_command(calls: Calls, arguments: Json) -> Answer:
         content["approved"] = result.approved.model_dump()
     if calls.later is not None and result.completed_by == "deadline" and result.block:
         calls.later(partial(_end_of_block, arguments["session"], result.block))
+    if "\r\n" in arguments["input"].rstrip("\r\n"):
+        content.setdefault("note", _NO_CR)
     if view == "diff":
         content["changed"] = _changed(result)
     if result.screen is not None:
         content["screen"] = _screen(result.screen)
     return Answer(content=content, failure=_run_failure(result, arguments))
+
+
+_NO_CR = "a terminal takes CR LF for one line end: give text that must keep its CR as stdin"
 
 
 async def _in_background(calls: Calls, arguments: Json) -> Answer:
@@ -533,9 +539,12 @@ def _still_running(result: Any, arguments: Json) -> str:
     seconds = f"{result.duration_ms / 1000:.1f}".removesuffix(".0")
     if arguments.get("interrupt"):
         return f"max_wait_ms passed after {seconds} s and Ctrl-C was pressed"
+    end = "press Ctrl-C with wsh_send_input"
+    if result.terminal == "raw":
+        end = "end it by a run with reset: true (the terminal is raw: Ctrl-C is a key like others)"
     return (
         f"max_wait_ms passed and the command goes on: {_program_text(result)} is still running after {seconds} s. "
-        "Watch on with wsh_await_quiesce, or press Ctrl-C with wsh_send_input"
+        f"Watch on with wsh_await_quiesce, or {end}"
     )
 
 
@@ -797,7 +806,9 @@ TOOLS = (
         parameters={
             "session": SESSION,
             "input": text("command line, or text for the running program; Enter is added"),
-            "stdin": text("standard input of the command: any text, up to 8 MB, never in history"),
+            "stdin": text(
+                "standard input of the whole line: any text, up to 8 MB, never in history"
+            ),
             "timeout_ms": number(
                 "silence that counts as an end, in ms, where the shell does not tell", 2_000, low=1
             ),
@@ -811,7 +822,9 @@ TOOLS = (
             "background": flag(
                 "in a session of its own, which the answer names; max_wait_ms (a day) ends it"
             ),
-            "max_output_bytes": number("ends what runs in the background", BACKGROUND_BYTES, low=1),
+            "max_output_bytes": number(
+                "of the answer, from 256; of a run in the background: ends it", low=256
+            ),
             "interrupt": flag("press Ctrl-C when max_wait_ms passes or the call is cancelled"),
             "why": text("what for, in your words: shown to the person who is asked"),
         },

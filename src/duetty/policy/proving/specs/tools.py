@@ -21,7 +21,7 @@ deno tsc eslint prettier black mypy aws lsns lslocks lsipc iostat mpstat zgrep d
 Many more print a version, but run the project's code first, fetch or run the version that it asks for,
 or look there for another copy of themselves: rustup's (`rustc`, `cargo`), yarn, pnpm, bundler, tox,
 flake8, pytest, pylint, poetry, pdm, composer, hg, rails, bazel, dotnet, sbt, erl, elixir, jest,
-webpack, terraform, ansible, mise. What is not known not to is not here either.
+webpack, terraform, ansible, mise. A program is listed only where it is known to print its version and do nothing else.
 """
 
 _PLUSES = [f"{name}+{'+'}" for name in ("g", "c", "clang")]

@@ -1,4 +1,4 @@
-"""Where links lead, and which directories hold them: whoever writes in one can make it lead elsewhere."""
+"""Where links lead, and which directories hold them: a program that writes in one can make it lead elsewhere."""
 
 import os
 import stat
