@@ -26,7 +26,7 @@ from duetty.wire.servers import (
 
 
 async def _list(params: Nothing, services: Services, actor: Actor) -> list[ServerInfo]:
-    # The hub's own sessions are its owner's: no user is told of them.
+    # The hub's own sessions are its owner's: no user may know of them.
     own = [_own(services)] if actor.user is None else []
     return [*own, *(server_info(node) for node in services.hub.nodes(actor.user))]
 
