@@ -1902,6 +1902,13 @@ export interface ToolResult {
   decided_by: string;
 }
 
+export interface UpstreamListParams {
+  /** name of the upstream */
+  upstream: string;
+  /** how long after its start a list that did not come is waited for */
+  late_ms?: number | null;
+}
+
 export interface UpstreamResources {
   /** as the upstream lists them */
   resources: Record<string, unknown>[];
@@ -2664,11 +2671,11 @@ export interface Operations {
   /** Call a tool of an upstream; rules know it as mcp__UPSTREAM__TOOL. */
   "upstreams.call": { params: CallToolParams; result: ToolResult };
   /** Resources and templates of an upstream, as it lists them. */
-  "upstreams.resources": { params: UpstreamParams; result: UpstreamResources };
+  "upstreams.resources": { params: UpstreamListParams; result: UpstreamResources };
   /** Read a resource of an upstream. */
   "upstreams.read": { params: ReadUpstreamParams; result: ResourceContents };
   /** Prompts of an upstream, as it lists them. */
-  "upstreams.prompts": { params: UpstreamParams; result: UpstreamPrompts };
+  "upstreams.prompts": { params: UpstreamListParams; result: UpstreamPrompts };
   /** Get a prompt of an upstream, filled in. */
   "upstreams.prompt": { params: PromptParams; result: PromptText };
   /** What may stand at a place of an upstream's prompt or resource, in its words. */
