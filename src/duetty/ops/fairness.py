@@ -45,7 +45,7 @@ class _Bucket:
 
 
 class Bucket:
-    """So much a second for each owner, and `at_once` after a pause: what a second gives, if nothing is said."""
+    """So much a second for each owner, and `at_once` after a pause: what a second gives, by default."""
 
     def __init__(self, per_s: float, clock: Clock, *, at_once: float | None = None) -> None:
         self._per_s = per_s
@@ -121,7 +121,7 @@ class Fairness:
         return max(traffic_s, self.owed_time_s(owner))
 
     def owed_time_s(self, owner: str) -> float:
-        """The same for the loop's time alone, which nobody owes who is alone."""
+        """The same for the loop's time only; a caller that is alone owes none."""
         return self._time.owed_s(owner) if self._has_others(owner) else 0.0
 
     def _has_others(self, owner: str) -> bool:
@@ -130,7 +130,7 @@ class Fairness:
 
 
 def is_free(actor: Actor) -> bool:
-    """Whether it waits for nobody: the person at this machine."""
+    """Whether it skips the queue: the person at this machine."""
     return actor.kind == "person" and actor.token is None
 
 

@@ -24,10 +24,10 @@ MAX_CELLS = 100_000
 """Of a screen that is written with its styles or drawn: 400 by 250. Each cell may be a hundred bytes."""
 
 MAX_SPANS = 20_000
-"""Of a screen that is told with its styles: a megabyte. One that people look at has some thousand."""
+"""Of a screen that is written with its styles: a megabyte. An ordinary screen has some thousand."""
 
 WORKERS = 2
-"""Of which one caller has one at a time: what it asked for behind that waits, and nobody else."""
+"""One caller uses one of them at a time; its further requests wait."""
 
 _turns: WeakValueDictionary[str, anyio.Semaphore] = WeakValueDictionary()
 

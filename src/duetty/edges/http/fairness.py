@@ -117,7 +117,7 @@ class Turn:
             if message["type"] == "http.response.start":
                 await self._wait()
                 if not self._is_free and _is_large(message):
-                    begun = message  # goes with its body, or is not said
+                    begun = message  # sent with its body, or not at all
                     return
             elif begun is not None:
                 start, begun = begun, None

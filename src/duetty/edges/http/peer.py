@@ -254,7 +254,7 @@ class PeerCheckedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def _part(self) -> None:
-        """The request that is being answered has nobody to answer; uvicorn only tells the newest one."""
+        """The client of the request in progress is gone; uvicorn marks only the newest request."""
         if self._running is not None and not self._running.response_complete:
             self._running.disconnected = True
             self._running.message_event.set()

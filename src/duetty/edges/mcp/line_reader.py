@@ -1,7 +1,7 @@
 """Lines of one connection of the unix socket, as fast as its share allows.
 
 All hosts of this machine come with the same credential and share what it may have of the loop. Which of
-them is greedy is known by what its own connection used: that one is closed in the end, and is told why.
+them is greedy is known by what its own connection used: that one is closed in the end, with the reason.
 """
 
 import select
@@ -37,7 +37,9 @@ class LineRefused(Exception):
 
 
 class LineReader:
-    def __init__(self, stream: ByteStream, actor: Actor, bounds: Bounds) -> None:
+    def __init__(
+        self, stream: ByteStream, actor: Actor, bounds: Bounds, *, gone: Callable[[], None]
+    ) -> None:
         self._stream = stream
         self._actor = actor
         self._bounds = bounds
@@ -48,7 +50,7 @@ class LineReader:
         self._taken = 0
         self._waits_since_s: float | None = None
         self._give_back: Callable[[], None] = lambda: None
-        self.gone: Callable[[], None] = lambda: None
+        self.gone = gone
         """Ends the connection at once."""
 
         self.unanswered: set[object] = set()

@@ -71,10 +71,11 @@ class Lines:
 
     async def serve(self) -> None:
         """Until the other end closes; calls on their way are cancelled, commands go on."""
-        read = LineReader(self.stream, self.caller.actor, self.bounds)
         answers, to_write = anyio.create_memory_object_stream[Out](32)
         async with anyio.create_task_group() as tasks, answers, to_write:
-            read.gone = tasks.cancel_scope.cancel
+            read = LineReader(
+                self.stream, self.caller.actor, self.bounds, gone=tasks.cancel_scope.cancel
+            )
             tasks.start_soon(self._write, to_write, read)
             peer = Peer(connection=token_hex(8))
             try:
@@ -133,7 +134,7 @@ class Lines:
                 ):
                     read.unanswered.discard(item.message.id)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            read.gone()  # what it said before and was not heard yet is nobody's any more
+            read.gone()  # the client left: its unread lines are dropped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +148,7 @@ class _Run:
     """What is behind the stream: its own way of sending takes two turns of the loop."""
 
     gone: Callable[[], None]
-    """Called when nobody reads any more."""
+    """Called when the client has left."""
 
     async def __call__(
         self,
@@ -324,7 +325,7 @@ async def _next_message(
         except (LineRefused, Exhausted) as refused:
             await answers.send(_refusal(t.INVALID_REQUEST, str(refused)))
             with anyio.move_on_after(TOLD_S):
-                while answers.statistics().current_buffer_used:  # noqa: ASYNC110 - it tells nobody
+                while answers.statistics().current_buffer_used:  # noqa: ASYNC110 - it has no event
                     await anyio.sleep(LOOK_S)
             return None
         except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):

@@ -26,7 +26,7 @@ HTTP_IDLE_S = 1_800
 
 # At its own level the SDK logs every connection, with the id by which it is known.
 logging.getLogger("mcp").setLevel(logging.WARNING)
-# Whoever goes in the middle of a request is no fault of ours: no trace of calls for it.
+# A client that leaves in the middle of a request is no fault of ours: log no traceback.
 logging.getLogger("mcp.server.streamable_http").addFilter(
     lambda record: not (record.exc_info and isinstance(record.exc_info[1], ClientDisconnect))
 )
