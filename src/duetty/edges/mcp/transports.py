@@ -141,8 +141,10 @@ class Transports:
 
 
 def _may_have_many_values(headers: list[tuple[bytes, bytes]]) -> bool:
-    """Whether the body has to be looked at: a value takes a byte at least."""
+    """Whether the body has to be looked at: a value takes a byte at least, and a body whose length is
+    declared as too large is refused unread.
+    """
     sizes = [value for name, value in headers if name == b"content-length"]
-    return not sizes or not all(
-        size.isdigit() and len(size) < 9 and int(size) <= MAX_VALUES for size in sizes
-    )
+    if len(sizes) != 1 or not sizes[0].isdigit():
+        return True
+    return len(sizes[0]) < 20 and MAX_VALUES < int(sizes[0]) <= MAX_MESSAGE_BYTES
