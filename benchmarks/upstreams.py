@@ -223,6 +223,7 @@ def _start(home: Path, has_upstreams: bool) -> tuple[float, float, float]:
     )
     try:
         while not server.paths.address_file.exists() or server._pid() is None:  # pyright: ignore[reportPrivateUsage]
+            assert server.process.poll() is None, "the server ended"
             time.sleep(0.002)
         up_s = time.perf_counter() - began_s
         if not has_upstreams:

@@ -225,6 +225,12 @@ class Settings:
         low=1_000,
         high=2**31,
     )
+    agent_keep_session_minutes: int = _setting(
+        10,
+        "minutes after which a session that the agent opened ends, if nothing runs there and no"
+        " person looks or has typed there; 0 keeps it",
+        high=100_000,
+    )
     agent_timeout_s: int = _setting(
         120, "seconds without a word from the model after which it is asked again", low=1, high=3600
     )
@@ -278,6 +284,11 @@ class Paths:
     def address_file(self) -> Path:
         """Holds the URL of the running server, for clients of the same user."""
         return self.runtime / "address"
+
+    @property
+    def flags_file(self) -> Path:
+        """The flags of the running server, for the one that takes over from it."""
+        return self.runtime / "flags.json"
 
     @property
     def scratch(self) -> Path:

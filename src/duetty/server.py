@@ -18,6 +18,7 @@ from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
@@ -35,6 +36,7 @@ from duetty.config import (
     Settings,
     base_prefix,
     make_private,
+    parse_bind,
     server_hostname,
     with_own_place,
 )
@@ -92,17 +94,17 @@ from duetty.ops import (
     Services,
     open_oversight,
 )
+from duetty.ops.conversations import is_at_rest
 from duetty.ops.shared_access import share_access
 from duetty.ops.upstream_questions import answering_unowned
 from duetty.ops.upstreams import upstreams_of, workspaces_of
 from duetty.platform.capabilities import check_required
-from duetty.platform.descendants import has_children
 from duetty.platform.orphans import adopt_orphans, forget_ended
 from duetty.platform.short_turns import ask_short_turns
 from duetty.processes import Processes
 from duetty.session import Keeping, RecordedRun, Registry, Session
 from duetty.startup.instance_lock import locked
-from duetty.startup.private_files import write_private
+from duetty.startup.private_files import read_text, write_private
 from duetty.startup.process_limits import leave_no_core, raise_descriptor_limit
 from duetty.startup.token_file import load_token
 from duetty.startup.web_server import WebServer
@@ -122,6 +124,8 @@ PONG_S = 8.0
 SWEEP_S = 60.0
 """At most between two looks for exited sessions that are too old; a quarter of what they stay."""
 
+RESTING_S = 30.0
+MINUTE_S = 60.0
 SHORTEST_SWEEP_S = 1.0
 
 EPHEMERAL_S = 30.0
@@ -201,11 +205,21 @@ class Server:
         self._hostname = ""
         self._ip_rules = IpRules()
         self._tls: ssl.SSLContext | None = None
+        self._bound: list[socket.socket] = []
         self._app: ASGIApp | None = None
         self._wait_keeper: Callable[[], None] = lambda: None
 
-    def run(self, *, announce: Callable[[Announcement], None]) -> None:
+    def run(
+        self,
+        *,
+        announce: Callable[[Announcement], None],
+        take_over: Callable[[], None] | None = None,
+    ) -> None:
         """Serve until the server is stopped.
+
+        Args:
+            announce: called when it serves.
+            take_over: ends the server that runs now. Called when nothing here stands in the way.
 
         Raises:
             InstanceBusy: if this instance has a server.
@@ -226,6 +240,9 @@ class Server:
         make_private(self._paths.scratch)
         check_required()
         raise_descriptor_limit()
+        if take_over is not None:
+            self._bound = self._bound_beforehand()
+            take_over()
         with locked(self._paths):
             token = load_token(self._paths.token_file)
             self._wait_keeper = start_keeper_ahead(
@@ -246,6 +263,20 @@ class Server:
                     )
                 except BaseExceptionGroup as group:
                     raise coded_error(group) from group
+
+    def _bound_beforehand(self) -> list[socket.socket]:
+        """The sockets to serve at, as long as another server runs. None, if it has the port itself.
+
+        Raises:
+            BadSetting: if the address cannot be bound.
+        """
+        bind = self._settings.server_bind
+        _, port = parse_bind(bind)
+        if not port or port != urlsplit(read_text(self._paths.address_file)).port:
+            return bound_sockets(bind)
+        for each in bound_sockets(f"{bind.rpartition(':')[0]}:0"):
+            each.close()
+        return []
 
     def stop(self, keep_sessions: bool) -> None:
         """Begin to end; the second call changes nothing."""
@@ -308,7 +339,7 @@ class Server:
                 )
             )
             self._approvals = oversight.approvals
-            tcp = bound_sockets(self._settings.server_bind)
+            tcp = self._bound or bound_sockets(self._settings.server_bind)
             self._url = url_of(tcp[0], scheme=self._scheme, prefix=self._prefix)
             unix = unix_socket(self._paths.server_socket)
             try:
@@ -572,6 +603,7 @@ class Server:
         services.membership.restore(self._settings.hub_join, self._hub_token)
         tasks.start_soon(_tell_sessions, registry, services.membership)
         tasks.start_soon(services.approvals.expire)
+        tasks.start_soon(self._end_resting, services.agents)
         tasks.start_soon(self._end_when_unused, registry, services.agents, web, mcp)
         await tasks.start(mcp.serve, self._paths.mcp_socket)
         serving = asyncio.ensure_future(web.serve(sockets=sockets))
@@ -658,6 +690,14 @@ class Server:
             )
             with _survived("sweep"):
                 await registry.sweep()
+
+    async def _end_resting(self, agents: Agents) -> None:
+        """Sessions that the agent opened and that are of no use any more."""
+        while self._settings.agent_keep_session_minutes:
+            await anyio.sleep(RESTING_S)
+            with _survived("resting"):
+                assert agents.hands is not None
+                await agents.hands.end_resting(self._settings.agent_keep_session_minutes * MINUTE_S)
 
     async def _end_when_unused(
         self, registry: Registry, agents: Agents, web: WebServer, mcp: McpEdge
@@ -747,14 +787,8 @@ def _survived(what: str) -> Generator[None]:
 def _is_left(session: Session, agents: Agents) -> bool:
     """Whether an MCP host or the agent opened it and nothing runs in it: it is no use to anybody else."""
     owner = session.profile.owner
-    if owner != MCP_HOST.identity and not agents.is_own(owner):
-        return False
-    if session.state().word != "prompt":
-        return False
-    try:
-        return not has_children(session.profile.pid)
-    except OSError:
-        return False
+    is_theirs = owner == MCP_HOST.identity or agents.is_own(owner)
+    return is_theirs and is_at_rest(session)
 
 
 def coded_error(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -200,7 +200,8 @@ def runs_out_of_budget_asks_and_ends_in_a_clear_state(
         task.decline()
         info = task.end()
 
-        assert "480 tokens used" in first["reason"]
+        assert "has used 480 tokens" in first["reason"]
+        assert first["reason"].endswith("Go on with 500 tokens more?")
         assert (info["state"], info["code"]) == ("failed", "agent_limit")
         assert info["tokens_in"] + info["tokens_out"] <= 1000
 

@@ -158,19 +158,19 @@ def test_in_a_terminal_a_question_is_answered_with_a_key_at_any_width(
 ) -> None:
     model.script = [
         call("run", {"input": "rm -rf /srv/nothing-of-this-name"}, "I make room. "),
-        say("You said no, and that is fine."),
+        say("You declined, and that is fine: there is other room in directories of my own."),
     ]
     with tmux(server.home, server.env, cols=cols, rows=30) as terminal:
         terminal.duetty("ask", "make room")
         terminal.wait_shown("Approve? [y/N/a]")
         terminal.line("n")
         terminal.wait_outer("out · $0.0006")
-        shown = terminal.screen().replace("\n", "")
+        shown = " ".join(terminal.screen().split())  # a word that a row breaks would be two
 
     assert "● run rm -rf /srv/nothing-of-this-name" in shown
     assert "the agent asks for approval: rm -rf /srv/nothing-of-this-name" in shown
     assert "[approval_rejected]" in shown
-    assert "You said no, and that is fine." in shown
+    assert "You declined, and that is fine: there is other room in directories of my own." in shown
 
 
 def test_in_a_session_no_key_answers_for_the_person(

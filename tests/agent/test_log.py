@@ -142,6 +142,30 @@ def test_a_server_that_nobody_asked_to_stay_goes_when_the_agent_has_answered(
         server.end()
 
 
+def test_a_session_of_its_own_ends_when_it_rests_and_a_message_opens_another(
+    home: Path, model: ModelServer
+) -> None:
+    model.script = [call("run", {"input": "echo one"}), say("Once."), say("Twice.")]
+    server = ServerProcess(home, **model.settings)
+    server.start(change="import duetty.server as s; s.RESTING_S = s.MINUTE_S = 0.02")
+    try:
+        told = {"text": "hi", "cwd": str(home), "wait_ms": 30_000}
+        asked = Asked(server, server.client.post("/agent/messages", told, wait_s=60)["info"]["id"])
+        first = server.client.get(f"/sessions/{asked.info()['session']}")["id"]
+        mine = server.client.post("/sessions", {"cwd": str(home)})["name"]
+        until(lambda: server.client.get(f"/sessions/{first}")["state"] == "exited")
+        log = server.client.get("/context/log", session=first)
+        server.client.post("/agent/messages", told | {"conversation": asked.id}, wait_s=60)
+
+        assert "echo one" in json.dumps(log)
+        second = server.client.get(f"/sessions/{asked.info()['session']}")["id"]
+        assert second != first
+        assert asked.entries("answer")[-1]["text"] == "Twice."
+        assert server.client.get(f"/sessions/{mine}")["state"] == "prompt"
+    finally:
+        server.end()
+
+
 def test_what_a_person_brings_along_for_a_session_has_not_the_servers_key(
     server: ServerProcess,
 ) -> None:

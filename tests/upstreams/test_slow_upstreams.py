@@ -10,6 +10,7 @@ import anyio
 import pytest
 from mcp.client.subscriptions import ResourcesListChanged
 
+from duetty.edges.mcp.dialects.gateway import LIST_S
 from duetty.errors import BadSetting, UpstreamTimeout
 from duetty.upstreams.upstream_settings import as_toml, parse_order
 from tests.edges.mcp.connect import connected
@@ -55,7 +56,16 @@ async def test_lists_come_at_once_beside_upstreams_that_never_answer() -> None:
                     uris = [each.uri for each in (await client.list_resources()).resources]
                     prompts = (await client.list_prompts()).prompts
                     answer = await client.call_tool("mcp__good__echo", {"a": 1})
+                # The first list waited; whoever lists again waits for nobody.
+                began_s = anyio.current_time()
+                for _ in range(SOON_S):
+                    await client.list_resources(cache_mode="refresh")
+                again_s = anyio.current_time() - began_s
+            browsed = server.command("upstreams", "browse", "good")
 
+    assert again_s < SOON_S * LIST_S
+    assert browsed.returncode == 0
+    assert "@mcp:good/one" in browsed.stdout
     assert tools == {"mcp__good__echo", "mcp__stuck__echo"}
     assert uris == ["upstream+good:note://one"]
     assert prompts == []

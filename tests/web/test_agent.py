@@ -81,7 +81,7 @@ def test_an_answer_comes_piece_by_piece_and_stays_when_it_is_stopped(
     model.script = [say(text, pieces=60, second_half=rest)]
     begin(tab, server, "say it slowly")
 
-    chat = tab.page.get_by_label("What was said and done")
+    chat = tab.page.get_by_label("Messages and calls")
     expect(chat.locator("b", has_text="First")).to_be_visible()
     expect(tab.page.locator("#agent-state")).to_contain_text("thinking")
     tab.page.get_by_role("button", name="Stop", exact=True).click()

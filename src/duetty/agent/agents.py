@@ -231,11 +231,14 @@ class Agents:
             if not conversation.is_working:
                 self._start(conversation)
 
-    async def stop(self, conversation: Conversation, *, by: str) -> bool:
-        """End the work in progress; whether there was any. What runs in a terminal goes on."""
+    async def stop(self, conversation: Conversation, *, by: str, interrupts: bool = False) -> bool:
+        """End the work in progress; whether there was any. What runs in a terminal goes on, unless
+        the caller interrupts it then.
+        """
         if conversation.scope is None:
             return False
         conversation.stopped_by = by
+        conversation.is_interrupted = interrupts
         conversation.scope.cancel()
         with conversation.in_use(), anyio.move_on_after(STOP_S):
             await conversation.over.wait()
@@ -317,7 +320,10 @@ class Agents:
                     await self._turns(conversation)
                     ended = None, None
                 except DuettyError as error:
-                    ended = error.message, error.code
+                    ended = (
+                        f"{error.message}; {error.hint}" if error.hint else error.message,
+                        error.code,
+                    )
                 except Exception:
                     log.exception("agent_failed", extra={"conversation": conversation.id})
                     ended = "a mistake of ours; the server's log has it", "internal_error"
@@ -341,7 +347,11 @@ class Agents:
         for call, begun in open_calls(conversation.entries):
             text = (
                 f"Stopped by {conversation.stopped_by} while this was in progress."
-                " What it started may still run: look at the terminal."
+                + (
+                    " Its program was interrupted, as by Ctrl-C."
+                    if conversation.is_interrupted
+                    else " What it started may still run: look at the terminal."
+                )
                 if begun
                 else NOT_BEGUN
             )
@@ -465,7 +475,8 @@ class Agents:
         while found := reached(conversation.entries, self._limits, minutes=clock.worked_s() / 60):
             await self._step(conversation, f"asks whether to go on: {found.reason}")
             clock.pause()
-            granted = await self.hands.may_go_on(conversation, found.reason)
+            question = f"the agent has used {found.reason}. Go on with {found.more} more?"
+            granted = await self.hands.may_go_on(conversation, question)
             clock.go_on()
             conversation.append("limit", what=found.what, reason=found.reason, granted=granted)
             if not granted:

@@ -40,6 +40,9 @@ class Conversation:
         """Of the work in progress."""
 
         self.stopped_by: str | None = None
+        self.is_interrupted = False
+        """Whether who stopped the work also interrupts the program in its session."""
+
         self.over = anyio.Event()
         """Set when the work in progress has ended; replaced when it begins."""
 

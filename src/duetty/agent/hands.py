@@ -63,12 +63,16 @@ class Hands(Protocol):
         """What others did meanwhile where the agent works."""
         ...
 
-    async def may_go_on(self, conversation: "Conversation", reason: str) -> bool:
+    async def may_go_on(self, conversation: "Conversation", question: str) -> bool:
         """Ask a person; False where no person can be asked."""
         ...
 
     async def show_step(self, conversation: "Conversation", step: str | None) -> None:
         """Name the step where the agent works; None takes the name away."""
+        ...
+
+    async def end_resting(self, quiet_s: float) -> None:
+        """End sessions that the agent opened, where nothing has happened for so long."""
         ...
 
     def check(self, conversation: "Conversation") -> None:

@@ -207,7 +207,7 @@ class LibraryModel:
             wait_s = float(after) if after.replace(".", "", 1).isdecimal() else None
             return ModelUnavailable(
                 f"the model is asked too often: {text}",
-                hint="it is asked again in a moment",
+                hint="resume later",
                 details={"retry_after_s": wait_s, "status": 429},
             )
         is_refusal = isinstance(error, ModelRequestRejectedError) or (
@@ -228,7 +228,7 @@ def _plain(error: Exception) -> str:
         body: object = error.body
         if isinstance(body, dict):
             body = cast("dict[str, Any]", body).get("message", "")
-        return f"status {error.status_code}: {body}"
+        return f"status {error.status_code}: {body}" if body else f"status {error.status_code}"
     if isinstance(error, ModelAPIError):
         return error.message
     return str(error) or type(error).__name__

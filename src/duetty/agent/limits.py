@@ -39,6 +39,8 @@ class Used:
 class Reached:
     what: What
     reason: str
+    more: str
+    """What a yes is for, besides what was used."""
 
 
 def used(entries: Sequence[ConversationEntry]) -> Used:
@@ -89,24 +91,32 @@ def reached(
     tokens = now.tokens_in + now.tokens_out
     most = limits.turns * (1 + raised(entries, "turns"))
     if now.turns >= most:
-        return Reached(what="turns", reason=f"{now.turns} requests for one message; {most} are set")
+        return Reached(
+            what="turns",
+            reason=f"{now.turns} requests for one message, and the limit is {most}",
+            more=f"{limits.turns} requests",
+        )
     most = limits.tokens * (1 + raised(entries, "tokens"))
     if tokens + now.last_tokens > most:
         return Reached(
             what="tokens",
-            reason=f"{tokens} tokens used, the next request takes about {now.last_tokens};"
-            f" {most} are set",
+            reason=f"{tokens} tokens, the next request takes about {now.last_tokens};"
+            f" the limit is {most}",
+            more=f"{limits.tokens} tokens",
         )
     most_usd = limits.cost_usd * (1 + raised(entries, "money"))
     if most_usd and now.cost_usd + now.last_cost_usd > most_usd:
         return Reached(
             what="money",
-            reason=f"${now.cost_usd:.4f} spent, the next request costs about"
-            f" ${now.last_cost_usd:.4f}; ${most_usd:.2f} are set",
+            reason=f"${now.cost_usd:.4f}, the next request costs about"
+            f" ${now.last_cost_usd:.4f}; the limit is ${most_usd:.2f}",
+            more=f"${limits.cost_usd:.2f}",
         )
     most_minutes = limits.minutes * (1 + raised(entries, "minutes"))
     if minutes >= most_minutes:
         return Reached(
-            what="minutes", reason=f"{minutes:.1f} minutes of work; {most_minutes:g} are set"
+            what="minutes",
+            reason=f"{minutes:.1f} minutes of work, and the limit is {most_minutes:g}",
+            more=f"{limits.minutes:g} minutes",
         )
     return None

@@ -5,10 +5,13 @@ import json
 import os
 import sys
 import time
+from shutil import get_terminal_size
+from textwrap import fill
 from typing import IO, Any
 from urllib.parse import quote
 
-from duetty.cli.show import harmless, json_text, visible, wants_colour
+from duetty.cli.show import GO_ON, harmless, json_text, visible, wants_colour
+from duetty.cli.word_wrap import WordWrap
 from duetty.client import Client, RemoteError
 from duetty.config import STARTED_BY
 from duetty.errors import ServerUnreachable
@@ -16,6 +19,9 @@ from duetty.errors import ServerUnreachable
 WAIT_MS = 30_000
 RETURN_S = 60.0
 """How long a server that is gone may take to come back; what the agent did is kept meanwhile."""
+
+STOPPED = 130
+"""Exit code of one that was stopped, by Ctrl-C here or from elsewhere."""
 
 LOOK_S = 0.2
 RESULT_LINES = 6
@@ -40,8 +46,12 @@ class AgentStream:
         self._state_key: str | None = None
         self._asked: str | None = None
         self._is_begun = False
+        self._follows = False
+        self._wrap: WordWrap | None = None
+        self._end_line()
 
     def run(self) -> int:
+        self._follows = True
         try:
             while True:
                 message = self._receive()
@@ -58,7 +68,7 @@ class AgentStream:
                 "stopped; what runs in its session goes on. "
                 f"Go on with: duetty agent resume {self._id}"
             )
-            return 130
+            return STOPPED
 
     def show(self, shown: dict[str, Any]) -> int:
         """Every message and call so far."""
@@ -141,6 +151,8 @@ class AgentStream:
                 self._say(body["text"][self._shown_chars :])
                 self._end_line()
                 again = body["again_in_s"]
+                if again is None and self._follows:
+                    return  # the end names it
                 more = f"; asking again in {again:g} s" if again is not None else ""
                 self._note(f"{body['message']} [{body['code']}]{more}")
             case "call":
@@ -166,13 +178,15 @@ class AgentStream:
             colour = "2" if body["ok"] else "31"
             if diff:
                 colour = {"+": "32", "-": "31"}.get(line[:1], "2")
-            self._line(f"  {line}", colour)
+            is_output = diff or "block" in body["details"]
+            self._line(f"  {line}" if is_output else _rows(f"  {line}", sys.stdout), colour)
         if len(lines) > len(shown):
             self._line(f"  … {len(lines) - len(shown)} more lines", "2")
 
     def _say(self, text: str) -> None:
         if text:
-            sys.stdout.write(harmless(text))
+            shown = harmless(text)
+            sys.stdout.write(self._wrap.pass_on(shown) if self._wrap else shown)
             sys.stdout.flush()
             self._is_begun = not text.endswith("\n")
 
@@ -180,6 +194,7 @@ class AgentStream:
         if self._is_begun:
             sys.stdout.write("\n")
             self._is_begun = False
+        self._wrap = WordWrap(get_terminal_size().columns) if sys.stdout.isatty() else None
 
     def _line(self, text: str, colour: str) -> None:
         if self._quiet:
@@ -189,11 +204,12 @@ class AgentStream:
 
     def _note(self, text: str) -> None:
         self._end_line() if not self._is_json else None
-        print(f"duetty: {visible(text)}", file=sys.stderr, flush=True)
+        print(_rows(f"duetty: {visible(text)}", sys.stderr), file=sys.stderr, flush=True)
 
     def _end(self, info: dict[str, Any]) -> int:
         if self._is_json:
-            print(json_text({"kind": "end", **info}), flush=True)
+            end = {name: value for name, value in info.items() if name != "state_key"}
+            print(json_text({"kind": "end", **end}), flush=True)
         else:
             self._end_line()
             self._line(f"  {_usage(info)} · {info['id']}", "2")
@@ -201,14 +217,20 @@ class AgentStream:
             self._note(f"{info['reason']} [{info['code']}]")
             self._note(f"go on with: duetty agent resume {info['id']}")
             return 1
+        if (reason := info["reason"] or "").startswith("stopped by"):
+            self._note(f"{reason}; go on with: duetty agent resume {info['id']}")
+            return STOPPED
         return 0
 
     # --- asking --------------------------------------------------------------------
 
     def _ask(self, approval: dict[str, Any]) -> None:
-        line = approval["shown"] or approval["operation"]
-        self._note(f"the agent asks for approval: {line}")
-        self._note(f"  {approval['reason']}")
+        if approval["operation"] == GO_ON:
+            self._note(approval["reason"])
+        else:
+            line = approval["shown"] or approval["operation"]
+            self._note(f"the agent asks for approval: {line}")
+            self._note(f"  {approval['reason']}")
         if STARTED_BY in os.environ:
             self._note(
                 "in a session an answer could be the agent's own: answer on the page, or with the"
@@ -223,9 +245,9 @@ class AgentStream:
         wider = next((each for each in ("conversation", "session") if each in choices), None)
         also = "/a" if wider else ""
         with terminal:
-            sys.stderr.write(
-                f"Approve? [y/N{also}]" + (f" (a: {choices[wider]['says']})" if wider else "") + " "
-            )
+            word = "Go on?" if approval["operation"] == GO_ON else "Approve?"
+            all_of_it = f"{word} [y/N{also}]" + (f" (a: {choices[wider]['says']})" if wider else "")
+            sys.stderr.write(_rows(all_of_it, sys.stderr) + " ")
             sys.stderr.flush()
             answer = terminal.readline().strip().lower()
         path = f"/approvals/{quote(approval['id'])}"
@@ -238,6 +260,14 @@ class AgentStream:
                 self._client.post(f"{path}/decline", {"via": "cli"})
         except RemoteError as error:
             self._note(f"{error.message} [{error.code}]")  # another answer came first
+
+
+def _rows(text: str, where: IO[str]) -> str:
+    """In rows of a terminal that end between words; as it is where there is none."""
+    if not where.isatty():
+        return text
+    cols = max(get_terminal_size().columns, 20)
+    return fill(text, cols, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def _terminal() -> IO[str] | None:

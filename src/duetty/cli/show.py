@@ -40,6 +40,14 @@ GAP_COLS = 2
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f]|" + _OBEYED.pattern)
 
 
+GO_ON = "agent.resume"
+"""Operation of the question whether the agent may go on at a limit; its reason is a whole question."""
+
+
+def asks(operation: str) -> str:
+    return "asks whether to go on" if operation == GO_ON else f"asks for {operation}"
+
+
 def harmless(text: str) -> str:
     """Text of programs, its lines and tabs kept, with nothing else that a terminal would obey."""
     return _CONTROL.sub("\ufffd", text)
@@ -135,6 +143,11 @@ def duration(milliseconds: float | None) -> str:
         return f"{milliseconds:.0f} ms"
     seconds = milliseconds / 1000
     return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds // 60)} min {int(seconds % 60)} s"
+
+
+def second(at: str | None) -> str:
+    """A time as tables show it."""
+    return "-" if at is None else at[:19].replace("T", " ")
 
 
 def age(milliseconds: int) -> str:

@@ -30,7 +30,7 @@ from duetty.ops.agent_tools import (
     offered,
     outcome_of,
 )
-from duetty.ops.conversations import session_of
+from duetty.ops.conversations import is_at_rest, session_of
 from duetty.ops.dispatch import Dispatcher
 from duetty.ops.services import Services
 from duetty.ops.table import OPERATIONS
@@ -189,20 +189,20 @@ class AgentHands:
             f"A person typed in session {session.name!r}{ran}. Look at the screen before you go on."
         ]
 
-    async def may_go_on(self, conversation: Conversation, reason: str) -> bool:
+    async def may_go_on(self, conversation: Conversation, question: str) -> bool:
         approvals = self._services.approvals
         if not approvals.attendance.can_ask():
             return False
-        question = Question(
+        asked = Question(
             operation="agent.resume",
             actor=actor_of(conversation),
             session=conversation.record.session,
-            reason=f"the agent has reached a limit: {reason}. A yes lets it go on with as much again",
+            reason=question,
         )
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._watch_approvals, conversation)
             try:
-                await approvals.obtain(question)
+                await approvals.obtain(asked)
             except DuettyError:
                 return False
             finally:
@@ -229,17 +229,34 @@ class AgentHands:
             "session": session,
             "x": max(cols - len(text), 0),
             "width": len(text),
-            "spans": [{"text": text, "bold": True, "fg": "black"}],
+            "spans": [{"text": text, "bold": True, "fg": {"r": 255, "g": 255, "b": 255}}],
         }
         with suppress(DuettyError):
             if place != session:
-                look = {"y": 0, "height": 1, "background": {"bg": "blue"}}
+                look = {"y": 0, "height": 1, "background": {"bg": {"r": 24, "g": 72, "b": 140}}}
                 made = await door("overlay.create", drawn | look)
                 self._steps[conversation.id] = found.profile.id, made.id
             elif id_ is not None:
                 self._steps[conversation.id] = found.profile.id, None
                 await door("overlay.patch", drawn | {"id": id_})
                 self._steps[conversation.id] = found.profile.id, id_
+
+    async def end_resting(self, quiet_s: float) -> None:
+        """End sessions that the agent opened, where nothing has happened for so long. One that a
+        person looks at, or has typed in, is theirs too.
+        """
+        agents, registry = self._services.agents, self._services.registry
+        used = [session_of(each.record, registry) for each in agents.working()]
+        for session in registry.sessions():
+            owner = session.profile.owner
+            if owner is None or not agents.is_own(owner) or session.is_exited or session in used:
+                continue
+            is_shared = bool(len(session.viewers) or session.prompt.typed_by_people)
+            if is_shared or session.activity.quiet_s() < quiet_s or not is_at_rest(session):
+                continue
+            with suppress(DuettyError):
+                conversation = await agents.find(owner.partition(":")[2])
+                await self._door(conversation)("session.close", {"session": session.profile.id})
 
     def check(self, conversation: Conversation) -> None:
         token = conversation.record.token

@@ -198,9 +198,10 @@ def _has_news(conversation: Conversation, params: EventsParams, services: Servic
 async def _stop(params: StopParams, services: Services, actor: Actor) -> ConversationInfo:
     conversation = await _found(params.conversation, services, actor)
     _permit(conversation, actor)
-    await services.agents.stop(conversation, by=actor.name)
     session = session_of(conversation.record, services.registry)
-    if params.interrupt and session is not None and not session.is_exited:
+    interrupts = params.interrupt and session is not None and not session.is_exited
+    await services.agents.stop(conversation, by=actor.name, interrupts=interrupts)
+    if interrupts and session is not None:
         await services.registry.interrupt(session, actor=actor)
     return _live(conversation, services)
 

@@ -5,6 +5,7 @@ import anyio.to_thread
 from duetty.agent import step_text
 from duetty.calls import Actor
 from duetty.ops.services import Services
+from duetty.platform.descendants import has_children
 from duetty.session import Registry, Session
 from duetty.store import ConversationEntry, ConversationRecord, Store
 
@@ -30,6 +31,16 @@ def session_of(record: ConversationRecord, registry: Registry) -> Session | None
     """Where a conversation works, whatever that is called by now."""
     name = record.session_id or record.session
     return registry.find(name) if name is not None and registry.has(name) else None
+
+
+def is_at_rest(session: Session) -> bool:
+    """Whether its shell waits at a prompt, and nothing of it runs in the background."""
+    if session.state().word != "prompt":
+        return False
+    try:
+        return not has_children(session.profile.pid)
+    except OSError:
+        return False
 
 
 async def entries_in(session: Session, services: Services, actor: Actor) -> list[ConversationEntry]:

@@ -213,7 +213,7 @@ def _checked(
     if operation.name in _OWN or operation.name.partition(".")[0] in _OWN_NOUNS:
         raise BadArguments(
             f"{operation.name} is about this server and who calls it",
-            hint="ask that server itself; GET /servers tells how it is",
+            hint="ask that server itself; the list of servers tells how it is",
         )
     if operation.composed and not found.node.has_joined:
         for scope in (Scope.READ, Scope.INPUT, Scope.CONTROL):

@@ -61,8 +61,8 @@ async def _run(params: RunParams, session: Session, services: Services, actor: A
 async def _kept_input(params: RunParams, services: Services, session: Session) -> Path | None:
     if params.stdin is None or session.is_exited:
         return None
-    keep = services.registry.keep_input
-    return await anyio.to_thread.run_sync(keep, session, params.stdin_bytes())
+    keep = services.registry.scratch.keep_input
+    return await anyio.to_thread.run_sync(keep, session.profile.id, params.stdin_bytes())
 
 
 async def _answer(run: Run, params: RunParams, services: Services, actor: Actor) -> RunResult:

@@ -77,6 +77,7 @@ from duetty.wire.upstreams import (
     UpstreamError,
     UpstreamInfo,
     UpstreamList,
+    UpstreamListParams,
     UpstreamLog,
     UpstreamLogs,
     UpstreamOffer,
@@ -374,8 +375,12 @@ async def _complete(params: CompleteParams, services: Services, actor: Actor) ->
     return Completions(values=values)
 
 
-async def _resources(params: UpstreamParams, services: Services, actor: Actor) -> UpstreamResources:
-    resources, templates = await services.upstreams.resources(params.upstream)
+async def _resources(
+    params: UpstreamListParams, services: Services, actor: Actor
+) -> UpstreamResources:
+    resources, templates = await services.upstreams.resources(
+        params.upstream, late_s=_late_s(params)
+    )
     return UpstreamResources(
         resources=[_with_visible_texts(each) for each in resources],
         templates=[_with_visible_texts(each) for each in templates],
@@ -388,8 +393,12 @@ async def _read(params: ReadUpstreamParams, services: Services, actor: Actor) ->
     return ResourceContents(contents=answer.get("contents") or [], meta=answer.get("_meta"))
 
 
-async def _prompts(params: UpstreamParams, services: Services, actor: Actor) -> UpstreamPrompts:
-    found = await services.upstreams.prompts(params.upstream)
+def _late_s(params: UpstreamListParams) -> float | None:
+    return None if params.late_ms is None else params.late_ms / 1000
+
+
+async def _prompts(params: UpstreamListParams, services: Services, actor: Actor) -> UpstreamPrompts:
+    found = await services.upstreams.prompts(params.upstream, late_s=_late_s(params))
     return UpstreamPrompts(prompts=[_with_visible_texts(each) for each in found])
 
 
@@ -629,7 +638,7 @@ RESOURCES = Operation(
     summary="Resources and templates of an upstream, as it lists them.",
     effect=Effect.READ,
     judged=PLAIN,
-    params=UpstreamParams,
+    params=UpstreamListParams,
     result=UpstreamResources,
     run=_resources,
     route=Route(method="GET", path="/upstreams/{upstream}/resources"),
@@ -652,7 +661,7 @@ PROMPTS = Operation(
     summary="Prompts of an upstream, as it lists them.",
     effect=Effect.READ,
     judged=PLAIN,
-    params=UpstreamParams,
+    params=UpstreamListParams,
     result=UpstreamPrompts,
     run=_prompts,
     route=Route(method="GET", path="/upstreams/{upstream}/prompts"),

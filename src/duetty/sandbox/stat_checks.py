@@ -26,13 +26,13 @@ def stat_of(path: Path | str, *, through_links: bool = False) -> os.stat_result 
 
 
 def is_directory(path: Path | str) -> bool:
-    """Or a link to one; raises as `seen` does."""
+    """Or a link to one; raises as `stat_of` does."""
     found = stat_of(path, through_links=True)
     return found is not None and stat.S_ISDIR(found.st_mode)
 
 
 def real(path: Path) -> Path:
-    """Where links lead, whether something is there or not; raises as `seen` does."""
+    """Where links lead, whether something is there or not; raises as `stat_of` does."""
     found = path.resolve()
     stat_of(found)  # `resolve` itself goes on by the text where it cannot look
     return found

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from secrets import token_hex
 from signal import Signals
 
 import anyio
@@ -50,7 +49,7 @@ from duetty.ids import SessionId, new_nonce, new_session_id
 from duetty.journal import Journal
 from duetty.keeper.client import Exited, KeptSession, OpenOrder
 from duetty.platform.memory import memory_bytes
-from duetty.removal import ASIDE, remove_trees
+from duetty.removal import remove_trees
 from duetty.sandbox import Places, Wrapped, disorders, inner_pid, wrap
 from duetty.session.block import Block
 from duetty.session.elements_file import ElementFiles, read_elements
@@ -59,6 +58,7 @@ from duetty.session.keeper_link import Keeping, Whom
 from duetty.session.lane import Lane
 from duetty.session.profile import Profile
 from duetty.session.restore import Whose, profile_of, recall_blocks, records, restored
+from duetty.session.scratch import Scratch
 from duetty.session.session import Session
 from duetty.session.session_start import (
     Launch,
@@ -81,12 +81,6 @@ from duetty.shell import MarkScanner
 from duetty.store import SessionRecord, Store
 from duetty.vt import Terminal
 from duetty.workspaces import workspace_of
-
-PRIVATE = ".tmp"
-"""Ends the name of a directory that a sandbox's programs have for themselves."""
-
-INPUTS = ".in"
-"""The same of one with what commands are given to read."""
 
 MAX_LEFT = 64
 """Ends kept for later answers, for each session; the oldest go first."""
@@ -122,7 +116,7 @@ class Registry:
         self._keeping = keeping
         self._store = store
         self._journals = journals
-        self._scratch = scratch
+        self.scratch = Scratch(scratch)
         self._settings = settings
         self._clock = clock
         self._environment = environment
@@ -258,7 +252,7 @@ class Registry:
     async def _open(self, request: OpenRequest, name: str) -> Session:
         id_, nonce = new_session_id(), new_nonce()
         env = child_environment(request, self._environment, session=name, url=self._url())
-        scratch = self._scratch / id_
+        scratch = self.scratch.file(id_)
         launch = plan(
             request,
             env,
@@ -275,8 +269,7 @@ class Registry:
                 limit_bytes=self._settings.journal_limit_mib << 20,
                 clock=self._clock,
             )
-            scratch.touch(mode=0o600)
-            self._inputs(id_).mkdir(mode=0o700)
+            self.scratch.make(id_)
             wrapped = await self._wrapped(request, launch, id_)
             opened = await self._keeping.open(
                 OpenOrder(
@@ -297,7 +290,7 @@ class Registry:
             if journal is not None:
                 journal.close()
             remove_trees(directory)
-            self._remove_scratch(id_)
+            self.scratch.remove(id_)
             del self._starting[id_]
             self._tasks.start_soon(self._ending.end_orphan, id_)
             if isinstance(error, OSError):
@@ -364,8 +357,8 @@ class Registry:
             return Wrapped(level="none", argv=argv, env=env)
         places = Places(
             hidden=self.hidden,
-            shown=(self._scratch / id_, self._inputs(id_)),
-            private=self._private(id_),
+            shown=(self.scratch.file(id_), self.scratch.inputs(id_)),
+            private=self.scratch.private(id_),
         )
         return await anyio.to_thread.run_sync(
             partial(wrap, argv, env, cwd=launch.cwd, order=request.sandbox, places=places)
@@ -429,48 +422,6 @@ class Registry:
             session.left_behind = "; ".join(map(str, found))
             session.log.append(Degraded(part="workspace", reason=session.left_behind))
             log.warning("workspace_left_in_disorder", extra={"session": session.name})
-
-    def _remove_scratch(self, id_: SessionId) -> None:
-        (self._scratch / id_).unlink(missing_ok=True)
-        remove_trees(self._private(id_), self._inputs(id_))
-
-    def _inputs(self, id_: str) -> Path:
-        """Where its commands find what they were given to read; a sandbox shows it."""
-        return self._scratch / f"{id_}{INPUTS}"
-
-    def keep_input(self, session: Session, data: bytes) -> Path:
-        """A file for a command's standard input; the caller takes it away. Blocks.
-
-        Raises:
-            StateUnwritable: if there is no room for it.
-        """
-        directory = self._inputs(session.profile.id)
-        file = directory / token_hex(4)
-        try:
-            directory.mkdir(mode=0o700, exist_ok=True)
-            with open(file, "xb", opener=partial(os.open, mode=0o600)) as kept:
-                kept.write(data)
-        except OSError as error:
-            file.unlink(missing_ok=True)
-            raise StateUnwritable(
-                f"cannot write {file}: {error.strerror}", hint="free some space"
-            ) from error
-        return file
-
-    def _private(self, id_: str) -> Path:
-        """What a sandbox's programs may fill, and have for themselves."""
-        return self._scratch / f"{id_}{PRIVATE}"
-
-    def _clear_leftovers(self) -> None:
-        """What sessions that are gone had for themselves, and what was not taken away in time."""
-        alive = {str(each.profile.id) for each in self.sessions() if not each.is_exited}
-        left = [
-            each
-            for each in self._scratch.iterdir()
-            if each.name.startswith(ASIDE)
-            or (each.suffix in (PRIVATE, INPUTS) and each.stem not in alive)
-        ]
-        remove_trees(*left)
 
     async def probe(self, session: Session) -> Probe:
         echo, canonical = session.pty.echo_and_canonical()
@@ -641,7 +592,7 @@ class Registry:
             return
         session.ended(exit_code=exited.exit_code, exit_signal=exited.signal)
         self._save(session)
-        self._remove_scratch(session.profile.id)
+        self.scratch.remove(session.profile.id)
         if not self._ending.is_under_way(session):
             self._tasks.start_soon(self._collected, session)
 
@@ -733,7 +684,8 @@ class Registry:
             # between the fork and the record. No caller knows of it, so it is ended.
             log.warning("orphan_ended", extra={"session": orphan.session, "pid": orphan.pid})
             await self._ending.end_orphan(orphan.session)
-        await anyio.to_thread.run_sync(self._clear_leftovers)
+        alive = {str(each.profile.id) for each in self.sessions() if not each.is_exited}
+        await anyio.to_thread.run_sync(self.scratch.clear_leftovers, alive)
         self._restored = True
         self._next_number = 1 + max(
             (int(name) for name in self._by_name if name.isdecimal()), default=-1

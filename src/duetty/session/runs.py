@@ -471,7 +471,7 @@ class Run:
             if len(line.encode()) > CANONICAL_LINE_BYTES:
                 raise BadArguments(
                     f"line {number} has more than {CANONICAL_LINE_BYTES} bytes, which this terminal would cut",
-                    hint="this shell has no line editor; put the text in a file, or use a shell that has one",
+                    hint="this shell has no line editor: give the text as stdin of a short line, or use bash",
                 )
 
     def _type(self, text: str) -> None:

@@ -116,7 +116,7 @@ class Upstream:
         self._level = LEVELS.index("info")
         self._watched: dict[str, _Watched] = {}
         self._updated = anyio.Event()
-        self._used_s = clock.monotonic_s()
+        self._used_s = self._linked_s = clock.monotonic_s()
         self._lists: dict[Listing, Any] = {}
         self._listed_once: dict[Listing, anyio.Event] = {}
         self._stale: dict[Listing, anyio.Event] = {}
@@ -215,6 +215,7 @@ class Upstream:
                     self.tools = await self._listed(link)
                     limit.deadline = math.inf
                     self.link = link
+                    self._linked_s = self._clock.monotonic_s()
                     self.retry_at_ns = None
                     await self._begin_again(link)
                     self._become(self._standing())
@@ -388,15 +389,19 @@ class Upstream:
             await self._stale[kind].wait()
             await anyio.sleep(SETTLE_S)
 
-    async def listed(self, kind: Listing) -> Any:
-        """Its list, as it was when it was last asked for.
+    async def listed(self, kind: Listing, *, late_s: float | None = None) -> Any:
+        """Its list, as it was when it was last asked for; `late_s` after its start none is waited for.
 
         Raises:
             DuettyError: if there is none.
         """
         await self.connected()
-        with anyio.move_on_after(self.order.start_timeout_s):
-            await self._listed_once[kind].wait()
+        bound_s = self.order.start_timeout_s
+        if late_s is not None:
+            bound_s = max(0.0, self._linked_s + late_s - self._clock.monotonic_s())
+        if not self._listed_once[kind].is_set():
+            with anyio.move_on_after(bound_s):
+                await self._listed_once[kind].wait()
         found = self._lists.get(kind)
         if found is None:
             raise UpstreamTimeout(f"it has not listed its {kind} yet")

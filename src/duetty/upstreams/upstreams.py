@@ -530,9 +530,11 @@ class Upstreams:
             return []
         return [str(each) for each in cast("list[object]", values)[:MAX_COMPLETIONS]]
 
-    async def resources(self, name: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    async def resources(
+        self, name: str, *, late_s: float | None = None
+    ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         await self._trusted(name)
-        return await self.find(name).listed("resources")
+        return await self.find(name).listed("resources", late_s=late_s)
 
     async def read(self, name: str, uri: str, *, asking: Asking | None = None) -> dict[str, Any]:
         upstream = self.find(name)
@@ -550,9 +552,9 @@ class Upstreams:
                 return await upstream.wait_update(uri, known if after is None else after)
             return known
 
-    async def prompts(self, name: str) -> list[dict[str, Any]]:
+    async def prompts(self, name: str, *, late_s: float | None = None) -> list[dict[str, Any]]:
         await self._trusted(name)
-        return await self.find(name).listed("prompts")
+        return await self.find(name).listed("prompts", late_s=late_s)
 
     async def prompt(
         self,

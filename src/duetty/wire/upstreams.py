@@ -41,6 +41,15 @@ class UpstreamParams(Params):
     upstream: UpstreamName
 
 
+class UpstreamListParams(UpstreamParams):
+    late_ms: int | None = Field(
+        None,
+        ge=0,
+        le=MAX_WAIT_MS,
+        description="how long after its start a list that did not come is waited for",
+    )
+
+
 class TurnParams(UpstreamParams):
     on: bool = Field(description="whether it may be used; turning something on is a person's")
     tool: str | None = Field(

@@ -102,7 +102,7 @@ def test_a_body_beyond_the_bound_is_refused_over_http(server: ServerProcess) -> 
         "Accept": "application/json, text/event-stream",
     }
 
-    answer = httpx.post(f"{server.url()}/mcp", content=b"x" * 5_000_000, headers=headers)
+    answer = httpx.post(f"{server.url()}/mcp", content=b"x" * 17_000_000, headers=headers)
 
     assert answer.status_code == 413
 

@@ -387,3 +387,16 @@ async def test_the_program_that_reads_is_named_and_not_the_one_that_started_it(
     await terminal.send(input=":q!\r", wait=True)
 
     assert shown["foreground"]["name"].startswith("vi")
+
+
+@pytest.mark.parametrize("way", ["stdio-2025", "http-2025", "http-2026"])
+async def test_a_file_of_8_mb_is_one_call_over_every_way_in(
+    server: ServerProcess, way: str
+) -> None:
+    async with connected(way, server) as client:
+        opened = await call(client, "wsh_create_session", command="bash")
+        given = {"session": opened["session"], "input": "wc -c", "stdin": "it's!\n\n\n\n" * 800_000}
+        ran = await call(client, "wsh_run_command", **given, view="output")
+        await call(client, "wsh_manage_session", session=opened["session"], action="kill")
+
+    assert ran["output"].strip() == "7200000"

@@ -22,6 +22,7 @@ const DOES: Record<string, string> = {
   "process.run": "asks to run a command",
   "process.start": "asks to start a command",
   "session.open": "asks to open a session",
+  "agent.resume": "asks whether to go on",
 };
 
 const isTyped = (info: ApprovalInfo) => info.operation.startsWith("input.");
@@ -54,7 +55,7 @@ export function Card({ info, focus = false, beside = false }: CardProps) {
         </h3>
         {waits && <Countdown info={info} />}
       </header>
-      {info.command_line === null ? <pre class={css.line}>{info.operation}</pre> : waits ? null : <pre class={css.line}>{seen(info.command_line).nodes}</pre>}
+      {info.command_line === null ? info.operation !== "agent.resume" && <pre class={css.line}>{info.operation}</pre> : waits ? null : <pre class={css.line}>{seen(info.command_line).nodes}</pre>}
       {waits ? <Question info={info} focus={focus} beside={beside} card={card} /> : <Outcome info={info} />}
     </article>
   );

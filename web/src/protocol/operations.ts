@@ -145,6 +145,12 @@ export interface UserInfo {
   rooms: number;
 }
 
+export interface MachineInfo {
+  /** whose it is; null for who runs the hub */
+  user: string | null;
+  machine: ServerInfo;
+}
+
 export interface UserParams {
   /** letters, digits, '.', '_' and '-' */
   name: string;
@@ -1902,6 +1908,13 @@ export interface ToolResult {
   decided_by: string;
 }
 
+export interface UpstreamListParams {
+  /** name of the upstream */
+  upstream: string;
+  /** how long after its start a list that did not come is waited for */
+  late_ms?: number | null;
+}
+
 export interface UpstreamResources {
   /** as the upstream lists them */
   resources: Record<string, unknown>[];
@@ -2459,6 +2472,8 @@ export interface Operations {
   "server.hub": { params: Nothing; result: HubInfo };
   /** The users of this hub. */
   "user.list": { params: Nothing; result: UserInfo[] };
+  /** Every machine that joined this hub, and whose it is. */
+  "user.machines": { params: Nothing; result: MachineInfo[] };
   /** Add a user to this hub; a token for them is made next. */
   "user.add": { params: UserParams; result: UserInfo };
   /** Remove a user: their tokens end now, and with them their machines and connections. */
@@ -2664,11 +2679,11 @@ export interface Operations {
   /** Call a tool of an upstream; rules know it as mcp__UPSTREAM__TOOL. */
   "upstreams.call": { params: CallToolParams; result: ToolResult };
   /** Resources and templates of an upstream, as it lists them. */
-  "upstreams.resources": { params: UpstreamParams; result: UpstreamResources };
+  "upstreams.resources": { params: UpstreamListParams; result: UpstreamResources };
   /** Read a resource of an upstream. */
   "upstreams.read": { params: ReadUpstreamParams; result: ResourceContents };
   /** Prompts of an upstream, as it lists them. */
-  "upstreams.prompts": { params: UpstreamParams; result: UpstreamPrompts };
+  "upstreams.prompts": { params: UpstreamListParams; result: UpstreamPrompts };
   /** Get a prompt of an upstream, filled in. */
   "upstreams.prompt": { params: PromptParams; result: PromptText };
   /** What may stand at a place of an upstream's prompt or resource, in its words. */

@@ -89,7 +89,9 @@ function Chat({ id }: { id: string }) {
     if (!list) return;
     const watch = new MutationObserver(toEnd);
     watch.observe(list, { childList: true, subtree: true });
-    return () => watch.disconnect();
+    const sized = new ResizeObserver(toEnd); // the buttons below it come and go
+    sized.observe(list);
+    return () => (watch.disconnect(), sized.disconnect());
   }, []);
   const works = now?.state === "running" || now?.state === "awaiting_approval";
   return (
@@ -156,7 +158,7 @@ const MARKED = /(`[^`\n]+`|\*\*[^*\n]+\*\*|^#{1,6} .+$)/m;
 
 /** The model's words. Of their Markdown, code and what is bold are drawn; all else stands as it came. */
 function Answer({ text }: { text: string }) {
-  return text.slice(0, 100_000).split(FENCED).map((piece, at) =>
+  return text.slice(0, 100_000).replace(/ +$/gm, "").split(FENCED).map((piece, at) =>
     at % 2 ? (
       <pre key={at}>
         <Words text={piece.trimEnd()} most={100_000} />
@@ -186,7 +188,7 @@ function Entry({ entry, result }: { entry: ConversationEntryInfo; result: Conver
       return (
         <li data-is="message" title={clockTime(entry.at)}>
           {body["is_person"] === false && <small>{text(body["by"])}</small>}
-          <Words text={text(body["text"])} most={20_000} />
+          <Words text={text(body["text"]).replace(/ +$/gm, "")} most={20_000} />
         </li>
       );
     case "answer":

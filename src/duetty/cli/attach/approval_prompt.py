@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
 
+from duetty.cli.show import asks
 from duetty.client.view_protocol import JsonMessage
 
 SETTLE_S = 0.5
@@ -144,7 +145,7 @@ class Asking:
     def _question_lines(self, shown: dict[str, Any]) -> list[str]:
         where = f" in session {shown['session']}" if shown["session"] else ""
         more = f" (1 of {len(self._waiting)})" if len(self._waiting) > 1 else ""
-        lines = [f"{shown['actor']} asks for {shown['operation']}{where}{more}"]
+        lines = [f"{shown['actor']} {asks(shown['operation'])}{where}{more}"]
         if shown["cwd"]:
             lines.append(f"directory: {shown['cwd']}")
         if shown["shown"] is not None:

@@ -14,7 +14,7 @@ from typing import Any, cast
 from duetty.cli.reach import add_instance, paths_of, reach
 from duetty.cli.show import add_json, as_json, as_table, harmless, visible
 from duetty.client import Client
-from duetty.errors import BadArguments, BadSetting, NotFound, ServerUnreachable
+from duetty.errors import BadArguments, BadSetting, DuettyError, NotFound, ServerUnreachable
 
 EXAMPLES = (
     ("duetty upstreams", "the MCP servers behind this one, and how they are"),
@@ -36,6 +36,9 @@ EXAMPLES = (
 SOURCES = ("claude-desktop", "claude-code", "cursor", "vscode")
 START_WAIT_S = 90
 CALL_WAIT_S = 86_400
+BROWSE_MS = 10_000
+"""After its start, for a list that did not come yet."""
+
 
 _PROMPT = re.compile(r"mcp__([a-z0-9-]+(?:_[a-z0-9-]+)*)__(.+)", re.DOTALL)
 _RESOURCE = re.compile(r"@mcp:([^/]+)/(.+)", re.DOTALL)
@@ -573,7 +576,15 @@ def _offered_by(client: Client, upstream: dict[str, Any]) -> list[dict[str, str]
     name = upstream["name"]
     if upstream["state"] not in ("ready", "idle"):
         return []
-    lists = client.get(f"/upstreams/{name}/resources"), client.get(f"/upstreams/{name}/prompts")
+    lists: tuple[dict[str, Any], dict[str, Any]]
+    try:
+        lists = (
+            client.get(f"/upstreams/{name}/resources", late_ms=BROWSE_MS),
+            client.get(f"/upstreams/{name}/prompts", late_ms=BROWSE_MS),
+        )
+    except DuettyError as error:  # one that does not answer hides none of the others
+        print(f"{name}: {visible(error.message)}", file=sys.stderr)
+        lists = {"resources": [], "templates": []}, {"prompts": []}
     resources = [
         ("resource", f"@mcp:{name}/{each.get('name') or each.get('uri')}", each)
         for each in lists[0]["resources"]

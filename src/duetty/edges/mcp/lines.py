@@ -30,11 +30,8 @@ from duetty.edges.mcp.core import Core, Use
 from duetty.edges.mcp.dialect import Caller
 from duetty.edges.mcp.peer import Peer
 from duetty.edges.mcp.plain_calls import PlainCall, odd_json, plain_call, progress_json
-from duetty.edges.mcp.sdk import request_key
+from duetty.edges.mcp.sdk import MAX_MESSAGE_BYTES, request_key
 from duetty.errors import BadArguments, DuettyError
-
-MAX_LINE_BYTES = 16 * 1024 * 1024
-"""A longer message ends the connection; the bridge refuses it before."""
 
 BAD_ID = "Invalid request: an id is a string or a whole number"
 
@@ -282,10 +279,10 @@ async def _next_message(
     """The next message for the SDK, or None at the end; lines that are none are answered with an error."""
     while True:
         try:
-            line = await read.receive_until(b"\n", MAX_LINE_BYTES)
+            line = await read.receive_until(b"\n", MAX_MESSAGE_BYTES)
         except anyio.DelimiterNotFound:
             await answers.send(
-                _refusal(t.INVALID_REQUEST, f"a message has at most {MAX_LINE_BYTES} bytes")
+                _refusal(t.INVALID_REQUEST, f"a message has at most {MAX_MESSAGE_BYTES} bytes")
             )
             return None
         except (

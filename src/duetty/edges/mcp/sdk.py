@@ -112,11 +112,20 @@ OPENING: ContextVar[Actor] = ContextVar("opening")
 """Who makes the request that the SDK is given, and so opens a session if it does."""
 
 
+MAX_MESSAGE_BYTES = 16 * 1024 * 1024
+"""As much as a line has on stdio: a file of 8 MB is one call over both."""
+
+
 class OwnedSessions(StreamableHTTPSessionManager):
     """HTTP sessions that belong to a credential: it opens so many, and they end with it."""
 
     def __init__(self, server: DuettyServer, live: Live, shares: Shares, *, idle_s: float) -> None:
-        super().__init__(server, session_idle_timeout=idle_s, max_sessions=shares.most)
+        super().__init__(
+            server,
+            session_idle_timeout=idle_s,
+            max_sessions=shares.most,
+            max_request_body_size=MAX_MESSAGE_BYTES,
+        )
         self._live = live
         self._shares = shares
         self._leave: dict[str, ExitStack] = {}

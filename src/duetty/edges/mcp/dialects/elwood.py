@@ -86,8 +86,16 @@ async def _execute(calls: Calls, arguments: Json) -> Answer:
     }
     if result.approved is not None:
         content["approved"] = result.approved.model_dump()
-    late = "the time is up and the command goes on; this is what is known so far"
-    return Answer(content=content, failure=late if result.completed_by == "deadline" else None)
+    if result.completed_by != "deadline":
+        return Answer(content=content)
+    seconds = f"{result.duration_ms / 1000:.1f}".removesuffix(".0")
+    return Answer(content=content, failure=_LATE.format(seconds))
+
+
+_LATE = (
+    "the time is up and the command goes on: still running after {} s. Watch it with terminal_read_screen, "
+    "or end it by terminal_send_keys"
+)
 
 
 async def _pane_or_new(calls: Calls, arguments: Json) -> str:

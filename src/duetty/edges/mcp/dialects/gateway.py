@@ -31,7 +31,7 @@ come and go. A call may be refused by policy (policy_denied), wait for a person'
 to accept the tool (tool_not_trusted): say so, and do not retry it unchanged."""
 
 LIST_S = 1.0
-"""How long a list waits for upstreams that have not sent theirs yet; a notification follows when they have."""
+"""How long after its start an upstream's list is waited for; clients are notified when it comes later."""
 
 CHANGE_WAIT_MS = 300_000
 LOADED: Json = {"anthropic/alwaysLoad": True}
@@ -396,7 +396,7 @@ async def _upstreams(calls: Calls) -> list[str]:
 async def _lists(calls: Calls, operation: str) -> list[tuple[str, Any]]:
     """What they list, side by side; one that fails or takes long has nothing to show yet."""
     names = await _upstreams(calls)
-    asked = [{"upstream": name} for name in names]
+    asked = [{"upstream": name, "late_ms": int(LIST_S * 1000)} for name in names]
     found = await side_by_side(calls, operation, asked, within_s=LIST_S)
     return [(name, each) for name, each in zip(names, found, strict=True) if each is not None]
 
