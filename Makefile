@@ -10,7 +10,8 @@ UV     := $(BIN)/uv pip compile --quiet pyproject.toml --universal --python-vers
 .PHONY: help install install-dev page dev-page peers system run test test-all check format lint types docs bench bench-web mutants lock clean ci
 
 help: ## Show this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@test ! -t 1 || on=$$(printf '\033[1m') off=$$(printf '\033[0m'); \
+	awk -F':.*## ' -v on="$$on" -v off="$$off" '/^[a-z-]+:.*## /{printf "  %s%-12s%s %s\n", on, $$1, off, $$2}' $(MAKEFILE_LIST)
 
 $(BIN)/python:
 	@tools/make-venv "$(PYTHON)" "$(VENV)"

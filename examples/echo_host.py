@@ -1,6 +1,6 @@
 """A tool host in a room of a hub: one WebSocket, one tool. The protocol is docs/rooms.md.
 
-    python examples/echo_host.py ws://127.0.0.1:9315/ws/room     # the token: DUETTY_TOKEN
+    python examples/echo_host.py ws://127.0.0.1:9320/ws/room     # DUETTY_TOKEN: one with the scope join
 
 It prints the id of its room, answers `echo` and `wait`, and comes back to the same room when the
 connection is lost. What it was asked once it does once, by `commandId`.

@@ -28,9 +28,10 @@ class ServerProcess:
         self.client = Client(self.paths.server_socket)
         self.process: subprocess.Popen[bytes] | Forked | None = None
         self.program = [sys.executable, "-m", "duetty"]
+        self.bind: tuple[str, ...] = ("--bind", "127.0.0.1:0")
 
     def start(self, *arguments: str, change: str = "") -> None:
-        argv = ["server", "--bind", "127.0.0.1:0", *arguments]
+        argv = ["server", *self.bind, *arguments]
         self.process = self._begin(argv, change)
         deadline_s = time.monotonic() + START_S
         while not (self.paths.address_file.exists() and self._pid() == self.process.pid):

@@ -20,6 +20,7 @@ from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwr
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from tests.agent.model_server import ModelServer, call, say
 from tests.homes import settle_home
 from tests.server_process import ServerProcess, running_server
 from tests.web.browsing import FLAGS, PHONE, Tab, browsing, chromium
@@ -275,7 +276,32 @@ def in_contrast(tab: Tab) -> None:
     session(tab)
 
 
-def shoot(browser: Browser, server: ServerProcess, directory: Path) -> None:
+def ask_agent(server: ServerProcess, model: ModelServer) -> str:
+    """A conversation that has mended something and waits for an answer; its id."""
+    place = server.home / "api"
+    (place / "cart.py").write_text("def total(prices):\n    return max(prices)\n")
+    (place / "check.sh").write_text("python3 -c 'import cart; assert cart.total([1, 2]) == 3'\n")
+    model.script = [
+        call("run", {"input": "sh check.sh"}, "I run the check first."),
+        call(
+            "edit_file",
+            {"path": "cart.py", "old": "max(prices)", "new": "sum(prices)"},
+            "`total` takes the **largest** price. It should sum them.",
+        ),
+        call("run", {"input": "sh check.sh"}),
+        call("run", {"input": "git push --force origin main"}, "It passes. I publish it."),
+        say("I did not publish it: you declined. The fix is in `cart.py`."),
+    ]
+    wanted = {"text": "the check fails: fix it, then publish", "cwd": str(place)}
+    return str(server.client.post("/agent/messages", wanted, wait_s=WAIT_S)["info"]["id"])
+
+
+def conversation(tab: Tab, id_: str) -> None:
+    tab.goto(f"agent/{id_}")
+    tab.page.get_by_role("button", name="Approve once").wait_for()
+
+
+def shoot(browser: Browser, server: ServerProcess, model: ModelServer, directory: Path) -> None:
     def picture(name: str, what: Callable[[Tab], None], **options: Any) -> None:
         settings: dict[str, Any] = {"viewport": DESKTOP, **options}
         with browsing(browser, server, **settings) as tab:
@@ -339,6 +365,13 @@ def shoot(browser: Browser, server: ServerProcess, directory: Path) -> None:
         agent.post("/sessions/fix-flaky-test/input/capture", json={}).raise_for_status()
         picture("capture", lambda tab: session(tab))
         agent.post("/sessions/fix-flaky-test/input/release", json={}).raise_for_status()
+    with browsing(browser, server) as tab:  # somebody who can be asked
+        tab.goto("approvals")
+        id_ = ask_agent(server, model)
+        tab.page.locator("[data-approval]").first.wait_for()
+        picture("agent", lambda tab: conversation(tab, id_))
+        picture("phone-agent", lambda tab: conversation(tab, id_), **phone)
+        tab.page.get_by_role("button", name="Decline").first.click()
     picture("contrast", in_contrast)
     picture("share", shared)
     picture("settings", lambda tab: tab.goto("settings"))
@@ -349,13 +382,14 @@ def main() -> None:
     directory.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory(prefix="d-", dir="/tmp", ignore_cleanup_errors=True) as home,
-        running_server(settle(settle_home(Path(home)))) as server,
+        ModelServer() as model,
+        running_server(settle(settle_home(Path(home))), **model.settings) as server,
         sync_playwright() as playwright,
     ):
         prepare(server)
         accept_tools(server)
         browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
-        shoot(browser, server, directory)
+        shoot(browser, server, model, directory)
         browser.close()
 
 

@@ -286,6 +286,11 @@ class Paths:
         return self.runtime / "address"
 
     @property
+    def flags_file(self) -> Path:
+        """The flags of the running server, for the one that takes over from it."""
+        return self.runtime / "flags.json"
+
+    @property
     def scratch(self) -> Path:
         """Files by which shells tell us command lines: on memory where runtime directories are."""
         return self.runtime / "scratch"

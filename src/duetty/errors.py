@@ -752,7 +752,8 @@ class ServerNotFound(NotFound):
 
     def __init__(self, server: str) -> None:
         super().__init__(
-            f"no server {server!r}", hint="leave `server` out, or give a hostname from GET /servers"
+            f"no server {server!r}",
+            hint="leave `server` out, or name one from the list of servers",
         )
 
 
@@ -779,10 +780,11 @@ class EngineUnavailable(Unavailable):
 
     code = "engine_unavailable"
 
-    def __init__(self, why: str) -> None:
+    def __init__(self, why: str, *, hint: str = "") -> None:
         super().__init__(
             f"the hub's engine cannot be asked: {why}",
-            hint="try again soon; sessions whose node is connected to the same replica still work",
+            hint=hint
+            or "try again soon; sessions whose node is connected to the same replica still work",
             details={"executed": False},
         )
 

@@ -18,6 +18,7 @@ from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
@@ -35,6 +36,7 @@ from duetty.config import (
     Settings,
     base_prefix,
     make_private,
+    parse_bind,
     server_hostname,
     with_own_place,
 )
@@ -102,7 +104,7 @@ from duetty.platform.short_turns import ask_short_turns
 from duetty.processes import Processes
 from duetty.session import Keeping, RecordedRun, Registry, Session
 from duetty.startup.instance_lock import locked
-from duetty.startup.private_files import write_private
+from duetty.startup.private_files import read_text, write_private
 from duetty.startup.process_limits import leave_no_core, raise_descriptor_limit
 from duetty.startup.token_file import load_token
 from duetty.startup.web_server import WebServer
@@ -203,11 +205,21 @@ class Server:
         self._hostname = ""
         self._ip_rules = IpRules()
         self._tls: ssl.SSLContext | None = None
+        self._bound: list[socket.socket] = []
         self._app: ASGIApp | None = None
         self._wait_keeper: Callable[[], None] = lambda: None
 
-    def run(self, *, announce: Callable[[Announcement], None]) -> None:
+    def run(
+        self,
+        *,
+        announce: Callable[[Announcement], None],
+        take_over: Callable[[], None] | None = None,
+    ) -> None:
         """Serve until the server is stopped.
+
+        Args:
+            announce: called when it serves.
+            take_over: ends the server that runs now. Called when nothing here stands in the way.
 
         Raises:
             InstanceBusy: if this instance has a server.
@@ -228,6 +240,9 @@ class Server:
         make_private(self._paths.scratch)
         check_required()
         raise_descriptor_limit()
+        if take_over is not None:
+            self._bound = self._bound_beforehand()
+            take_over()
         with locked(self._paths):
             token = load_token(self._paths.token_file)
             self._wait_keeper = start_keeper_ahead(
@@ -248,6 +263,20 @@ class Server:
                     )
                 except BaseExceptionGroup as group:
                     raise coded_error(group) from group
+
+    def _bound_beforehand(self) -> list[socket.socket]:
+        """The sockets to serve at, as long as another server runs. None, if it has the port itself.
+
+        Raises:
+            BadSetting: if the address cannot be bound.
+        """
+        bind = self._settings.server_bind
+        _, port = parse_bind(bind)
+        if not port or port != urlsplit(read_text(self._paths.address_file)).port:
+            return bound_sockets(bind)
+        for each in bound_sockets(f"{bind.rpartition(':')[0]}:0"):
+            each.close()
+        return []
 
     def stop(self, keep_sessions: bool) -> None:
         """Begin to end; the second call changes nothing."""
@@ -310,7 +339,7 @@ class Server:
                 )
             )
             self._approvals = oversight.approvals
-            tcp = bound_sockets(self._settings.server_bind)
+            tcp = self._bound or bound_sockets(self._settings.server_bind)
             self._url = url_of(tcp[0], scheme=self._scheme, prefix=self._prefix)
             unix = unix_socket(self._paths.server_socket)
             try:

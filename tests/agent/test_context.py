@@ -224,3 +224,34 @@ def test_of_many_tools_it_finds_the_one_that_fits_and_can_call_it_then(
 
 def names(request: dict[str, Any]) -> list[str]:
     return [each["function"]["name"] for each in request["tools"]]
+
+
+def test_a_file_is_edited_where_it_was_read_wherever_the_shell_is(
+    server: ServerProcess, model: ModelServer, project: Path
+) -> None:
+    elsewhere = server.home / "elsewhere"
+    for place in (project, project / "deep", elsewhere):
+        place.mkdir(exist_ok=True)
+        (place / "a.txt").write_text(f"one in {place.name}\n")
+    edit = {"path": "a.txt", "old": "one", "new": "two"}
+    model.script = [
+        call("run", {"input": "cd deep"}),
+        call("edit_file", edit),
+        call("run", {"input": f"cd {elsewhere}"}),
+        call("edit_file", edit),
+        call("edit_file", {**edit, "path": str(project / "a.txt"), "old": "two", "new": "three"}),
+        call("read_file", {"path": str(project / "a.txt")}),
+        call("list_files", {"path": str(project / "deep")}),
+        say("Done."),
+    ]
+
+    server.client.post(
+        "/agent/messages", {"text": "edit", "cwd": str(project), "wait_ms": 30_000}, wait_s=60
+    )
+
+    assert (project / "deep/a.txt").read_text() == "two in deep\n"
+    assert (project / "a.txt").read_text() == f"three in {project.name}\n"
+    assert (elsewhere / "a.txt").read_text() == "one in elsewhere\n"
+    read, listed = results(model.requests[-1])[-2:]
+    assert read == f"three in {project.name}\n"
+    assert "a.txt" in listed

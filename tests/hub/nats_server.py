@@ -21,7 +21,8 @@ Join = Callable[[str], AbstractAsyncContextManager[Bus]]
 
 
 class NatsServer:
-    def __init__(self, program: str, directory: Path) -> None:
+    def __init__(self, program: str, directory: Path, *, jetstream: bool = True) -> None:
+        self._kept = ("-js", "-sd", str(directory / "kept")) if jetstream else ()
         self._program = program
         self._directory = directory
         self._port = -1
@@ -39,7 +40,7 @@ class NatsServer:
             [
                 *(self._program, "-a", "127.0.0.1", "-p", str(self._port)),
                 *("--ports_file_dir", str(self._directory)),
-                *("-js", "-sd", str(self._directory / "kept")),
+                *self._kept,
             ],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -85,13 +86,13 @@ def _program() -> str | None:
 
 
 @contextmanager
-def nats_server() -> Generator[NatsServer]:
+def nats_server(*, jetstream: bool = True) -> Generator[NatsServer]:
     program = _program()
     if program is None:
         assert not os.environ.get("CI"), "nats-server is not installed (make install-dev)"
         pytest.skip("not installed: nats-server (make install-dev)")
     with tempfile.TemporaryDirectory(prefix="nats-", ignore_cleanup_errors=True) as directory:
-        server = NatsServer(program, Path(directory))
+        server = NatsServer(program, Path(directory), jetstream=jetstream)
         server.start()
         try:
             yield server

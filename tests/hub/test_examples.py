@@ -2,6 +2,7 @@
 
 import functools
 import http.server
+import re
 import shutil
 import threading
 from collections.abc import Generator
@@ -12,10 +13,13 @@ import httpx
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
+from duetty.cli.commands.server import HUB_BIND
 from tests.hub.echo_host import EXAMPLES, echo_host
 from tests.server_process import running_server
 
 pytestmark = [pytest.mark.pty, pytest.mark.browser]
+
+DOCS = EXAMPLES.parent / "docs"
 
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):
@@ -74,3 +78,50 @@ def test_a_terminal_a_script_and_a_page_work_in_one_conversation(home: Path) -> 
     assert set(rooms) == {"Script", "Echo page"}
     assert rooms["Echo page"]["file_key"] == "/echo_host.html"
     assert shown.endswith(rooms["Echo page"]["session_id"])
+
+
+def test_both_examples_work_as_the_docs_tell_it_with_a_token_that_may_only_join(
+    home: Path,
+) -> None:
+    with (
+        served(EXAMPLES) as site,
+        running_server(home, DUETTY_SERVER_CORS_ORIGINS=site) as hub,
+        sync_playwright() as playwright,
+    ):
+        own = hub.command("hub", "user", "add", "ann", "-L", "default").stdout.strip()
+        made = hub.command("hub", "token", "create", "ann", "--scope", "join", "-L", "default")
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
+        page = browser.new_page()
+        page.goto(f"{site}/echo_host.html")
+        offered = page.get_by_label("Hub").input_value()
+        state = page.locator("#state")
+        page.get_by_label("Hub").fill(hub.url())
+        for token, told in (("nonsense", "this token is not valid"), (made.stdout, "joined as")):
+            page.get_by_label("Token").fill(token.strip())
+            page.get_by_role("button", name="Join").click()
+            expect(state).to_contain_text(told, timeout=30_000)
+        with (
+            echo_host(hub.url(), made.stdout.strip(), "Script"),
+            httpx.Client(
+                base_url=hub.url(), headers={"Authorization": f"Bearer {own}"}, timeout=60
+            ) as ann,
+        ):
+            rooms = ann.get("/rooms").json()
+            answers = [
+                ann.post(
+                    f"/rooms/{each['session_id']}/call",
+                    json={"tool": "echo", "args": {"text": "hi"}},
+                ).json()["result"]["text"]
+                for each in rooms
+            ]
+        browser.close()
+
+    documented = (DOCS / "rooms.md").read_text(encoding="utf-8").partition("`GET /rooms` lists")[2]
+    of_room, of_tool = re.findall(r"`(\w+)`", documented.partition(". ")[0]), rooms[0]["tools"][0]
+    assert {each["title"] for each in rooms} == {"Script", "Echo page"}
+    assert answers == ["hi", "hi"]
+    assert {*rooms[0], *of_tool} == {*of_room}
+    assert offered == f"http://{HUB_BIND}"
+    assert HUB_BIND in (EXAMPLES / "echo_host.py").read_text(encoding="utf-8")

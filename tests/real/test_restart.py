@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -241,3 +242,38 @@ def test_stop_also_ends_what_outlived_a_killed_server(server: ServerProcess) -> 
 
     assert stopped.returncode == 0
     eventually(lambda: not is_alive(pid), within_s=60)
+
+
+def test_a_replacement_that_cannot_listen_leaves_the_running_server_alone(
+    server: ServerProcess,
+) -> None:
+    pid = server.client.get("/server/info")["pid"]
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        busy = f"127.0.0.1:{taken.getsockname()[1]}"
+        refused = server.command("server", "--replace", "--bind", busy)
+    unknown = server.command("server", "--replace", "--bind", "192.0.2.1:9")
+    certificate = server.command("server", "--replace", "--tls-cert", "/no", "--tls-key", "/no")
+
+    assert "[bad_setting]" in refused.stderr
+    assert [each.returncode for each in (refused, unknown, certificate)] == [1, 1, 1]
+    assert server.client.get("/server/info")["pid"] == pid
+
+
+def test_a_replacement_keeps_the_address_and_the_other_flags_of_the_running_server(
+    home: Path,
+) -> None:
+    first, second, third = (ServerProcess(home) for _ in range(3))
+    first.start("--hostname", "kept")
+    url = first.url()
+    second.bind = ()
+    try:
+        second.start("--replace")
+
+        assert second.url() == url
+        assert second.client.get("/servers")[0]["hostname"] == "kept"
+        assert first.wait_ended() == 0
+        third.start("--replace", "--hostname", "new")
+        assert (third.url() != url, second.wait_ended()) == (True, 0)
+        assert third.client.get("/servers")[0]["hostname"] == "new"
+    finally:
+        third.end()

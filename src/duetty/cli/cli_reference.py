@@ -14,7 +14,7 @@ says what is here. Commands speak to the server of this user over its unix socke
 
 - **Which server.** `-L NAME` or `DUETTY_INSTANCE` name an instance (default `default`); `DUETTY_HOME` moves settings, state and sockets of
   all instances under one directory. Commands that need a server and find none say so and exit with 3; `duetty`, `new`, `run` and `mcp`
-  start one that ends when its last session and its last client are gone. Sessions and commands have both variables where they are not the
+  start one that ends when its last session and its last client are gone; so does `join`, and that one stays. Sessions and commands have both variables where they are not the
   default, so that `duetty` inside finds the server that started it; inside a session no command starts another server. `stop` has nothing to do then, says so and exits with 0.
 - **For scripts.** `--json` prints the API's own shapes. Output is plain, uncut and without colours when it is no terminal; `NO_COLOR` turns
   colours off on a terminal too. Errors go to standard error as `duetty: what was wrong [code]`, with what to do about it on the next

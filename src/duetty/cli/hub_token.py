@@ -9,9 +9,16 @@ from duetty.errors import BadArguments
 
 HUB_TOKEN = "DUETTY_HUB_TOKEN"  # noqa: S105 - the name of a variable
 
+MACHINE_TOKEN = "who runs the hub makes one: `duetty hub token create USER --scope join`"  # noqa: S105 - how to get one
 
-def token_for(hub: str, file: str | None = None) -> str:
+
+def token_for(hub: str, file: str | None = None, *, hint: str = MACHINE_TOKEN) -> str:
     """Never from the command line, where every user of the machine could read it.
+
+    Args:
+        hub: its address, to ask with.
+        file: holds the token.
+        hint: where one comes from.
 
     Raises:
         BadArguments: if there is none.
@@ -28,8 +35,5 @@ def token_for(hub: str, file: str | None = None) -> str:
     else:
         text = sys.stdin.read(10_000)
     if not text.strip():
-        raise BadArguments(
-            "a token of that hub is needed",
-            hint="who runs the hub makes one: `duetty hub token create USER --scope join`",
-        )
+        raise BadArguments("a token of that hub is needed", hint=hint)
     return text.strip()

@@ -13,12 +13,15 @@ from duetty.config import Paths, find_paths
 from duetty.errors import BadArguments, DuettyError, ServerUnreachable
 
 
-def add_instance(parser: argparse.ArgumentParser, *, hub: bool = True) -> None:
+def add_instance(
+    parser: argparse.ArgumentParser, *, hub: bool = True, default: str | None = None
+) -> None:
     """`hub`: whether it can be done through a hub as well."""
+    usual = default or os.environ.get("DUETTY_INSTANCE", "default")
     parser.add_argument(
         "-L",
         "--instance",
-        default=os.environ.get("DUETTY_INSTANCE", "default"),
+        default=usual,
         help="name of the server instance (default: %(default)s)",
     )
     if hub:
@@ -75,22 +78,51 @@ def reach(arguments: argparse.Namespace) -> Client:
         ServerUnreachable: if none runs.
     """
     paths = paths_of(arguments)
-    if getattr(arguments, "hub", None):
-        from duetty.cli import logins
-
-        address = logins.address_of(paths, arguments.hub)
-        return HubClient(address, server=getattr(arguments, "server", None))
-    if not paths.server_socket.exists():
+    place = _place(arguments, paths)
+    server = getattr(arguments, "server", None)
+    if isinstance(place, HubAddress):
+        return HubClient(place, server=server)
+    if not place.exists():
         raise ServerUnreachable(
             f"no server runs for instance {paths.instance!r}",
             hint="start one with `duetty server`, or `make run` in a checkout",
         )
-    return Client(paths.server_socket, server=getattr(arguments, "server", None))
+    return Client(place, server=server)
+
+
+def _session_of(arguments: argparse.Namespace) -> str:
+    """As it was named; empty where the command has none, or none that can be on another machine."""
+    named = getattr(arguments, "session", None) if hasattr(arguments, "hub") else None
+    return named if isinstance(named, str) else ""
+
+
+def _place(arguments: argparse.Namespace, paths: Paths) -> Path | HubAddress:
+    """The server here, the hub that was named, or whichever knows the machine of MACHINE/SESSION.
+
+    From here on the arguments are as if the caller had named it in the long way.
+    """
+    machine, _, session = _session_of(arguments).rpartition("/")
+    if not machine:
+        is_hub = getattr(arguments, "hub", None)
+        return hub_place(arguments, machine) if is_hub else paths.server_socket
+    place = hub_place(arguments, machine)
+    if isinstance(place, HubAddress):
+        arguments.hub = place.url
+        found = [
+            each["id"]
+            for each in HubClient(place).get("/sessions")
+            if each["server"] == machine and session in (each["name"], each["id"])
+        ]
+        if len(found) == 1:  # its machine may be another user's, who shares it
+            arguments.session = found[0]
+            return place
+    arguments.session, arguments.server = session, machine
+    return place
 
 
 def reach_or_spawn(arguments: argparse.Namespace) -> Client:
     """A client of the running server, or of an ephemeral one that ends when it is idle."""
-    if getattr(arguments, "hub", None):
+    if getattr(arguments, "hub", None) or "/" in _session_of(arguments):
         return reach(arguments)
     paths = paths_of(arguments)
     client = Client(paths.server_socket, server=getattr(arguments, "server", None))

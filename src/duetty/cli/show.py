@@ -145,6 +145,11 @@ def duration(milliseconds: float | None) -> str:
     return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds // 60)} min {int(seconds % 60)} s"
 
 
+def second(at: str | None) -> str:
+    """A time as tables show it."""
+    return "-" if at is None else at[:19].replace("T", " ")
+
+
 def age(milliseconds: int) -> str:
     seconds = milliseconds // 1000
     for size, word in ((86_400, "d"), (3_600, "h"), (60, "min")):

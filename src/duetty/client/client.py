@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, unquote, urlencode
 
 from duetty.client.hub_address import HubAddress
 from duetty.errors import DuettyError, ServerUnreachable
@@ -22,18 +22,45 @@ from duetty.platform.peers import credentials_of
 CONNECT_S = 5.0
 """A server of the same machine accepts at once, or is stopped."""
 
+OWN_TOKEN = "who runs the hub makes your own token: `duetty hub token create USER --person`"  # noqa: S105 - how to get one
+"""A hint."""
+
 
 class RemoteError(DuettyError):
     """A coded error as the server sent it."""
 
-    def __init__(self, status: int, error: Mapping[str, Any]) -> None:
+    def __init__(
+        self, status: int, error: Mapping[str, Any], place: Path | HubAddress | None = None
+    ) -> None:
+        code = str(error.get("code", "internal_error"))
         super().__init__(
             str(error.get("message", "the server gave no reason")),
-            hint=error.get("hint"),
+            hint=_hint(code, place) or error.get("hint"),
             details=error.get("details"),
         )
         self.status = status
-        self.code = str(error.get("code", "internal_error"))  # type: ignore[misc]  # the wire's code stands for the class's
+        self.code = code  # type: ignore[misc]  # the wire's code stands for the class's
+
+
+def _hint(code: str, place: Path | HubAddress | None) -> str | None:
+    """What to type here, where the server's own hint is for programs, or for who runs it."""
+    if code == "server_not_found":
+        named = f" --hub {place}" if isinstance(place, HubAddress) else ""
+        return f"`duetty servers{named}` lists them"
+    if isinstance(place, HubAddress) and code in ("auth_invalid", "auth_required", "scope_missing"):
+        return f"{OWN_TOKEN}, then `duetty login {place}`"
+    return None
+
+
+def unreachable(place: Path | HubAddress, error: Exception) -> ServerUnreachable:
+    if isinstance(place, HubAddress):
+        return ServerUnreachable(
+            f"no hub answers at {place}: {error}",
+            hint="is this its address? Who runs it starts it with `duetty hub`",
+        )
+    return ServerUnreachable(
+        f"no server answers at {place}: {error}", hint="start one with `duetty server`"
+    )
 
 
 def connect_socket(path: str) -> socket.socket:
@@ -152,8 +179,10 @@ class Client:
         wait_s: float | None,
     ) -> Generator[http.client.HTTPResponse]:
         connection = self._connection(wait_s)
-        if self._server is not None:
-            path += ("&" if "?" in path else "?") + urlencode({"server": self._server})
+        machine, path = _machine_in(path)
+        server = machine or self._server
+        if server is not None:
+            path += ("&" if "?" in path else "?") + urlencode({"server": server})
         headers = {**self._headers, **headers}
         try:
             with self._reached():
@@ -169,10 +198,7 @@ class Client:
         try:
             yield
         except (OSError, http.client.HTTPException) as error:
-            raise ServerUnreachable(
-                f"no server answers at {self._path}: {error}",
-                hint="start one with `duetty server`",
-            ) from error
+            raise unreachable(self._path, error) from error
 
 
 class HubClient(Client):
@@ -206,17 +232,21 @@ def _answer(response: http.client.HTTPResponse, content: bytes, path: Path | Hub
             hint="it may have been stopped or replaced; the command goes on",
         ) from error
     if response.status >= 400:
-        raise _remote_error(response.status, answer)
+        raise _remote_error(response.status, answer, path)
     return answer
 
 
-def _remote_error(status: int, answer: object) -> RemoteError:
+def _remote_error(status: int, answer: object, place: Path | HubAddress) -> RemoteError:
     fields: dict[str, Any] = answer.get("error", {}) if isinstance(answer, dict) else {}  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - JSON
-    return RemoteError(status, fields)  # pyright: ignore[reportUnknownArgumentType] - JSON
+    return RemoteError(status, fields, place)  # pyright: ignore[reportUnknownArgumentType] - JSON
 
 
 def raise_refusal(
-    status: list[bytes], begun: bytes, headers: list[bytes], connection: socket.socket
+    status: list[bytes],
+    begun: bytes,
+    headers: list[bytes],
+    connection: socket.socket,
+    place: Path | HubAddress,
 ) -> NoReturn:
     """Tell why the server would not open a WebSocket.
 
@@ -236,8 +266,23 @@ def raise_refusal(
         answer: object = json.loads(begun)
     except ValueError:
         raise OSError(f"it refused with status {b' '.join(status).decode()}") from None
-    raise _remote_error(int(status[0]), answer)
+    raise _remote_error(int(status[0]), answer, place)
 
 
 def session_path(name: str, rest: str = "") -> str:
+    """`MACHINE/SESSION` is one name here; a call says the machine beside the path."""
     return f"/sessions/{quote(name, safe='')}{rest}"
+
+
+def _machine_in(path: str) -> tuple[str | None, str]:
+    """The machine that the path of a session names, and the path without it: a path holds no encoded slash."""
+    head, session, rest = path[:10], *_split(path[10:])
+    machine, slash, name = session.partition("%2F")
+    if head != "/sessions/" or not slash:
+        return None, path
+    return unquote(machine), f"{head}{name}{rest}"
+
+
+def _split(text: str) -> tuple[str, str]:
+    end = next((at for at, char in enumerate(text) if char in "/?"), len(text))
+    return text[:end], text[end:]

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from duetty.client.client import CONNECT_S, connect_socket, raise_refusal
+from duetty.client.client import CONNECT_S, connect_socket, raise_refusal, unreachable
 from duetty.client.hub_address import HubAddress
 from duetty.errors import ServerUnreachable
 
@@ -55,10 +55,7 @@ class WebSocket:
             is_hub = isinstance(socket_path, HubAddress)
             connection = socket_path.connect() if is_hub else connect_socket(str(socket_path))
         except OSError as error:
-            raise ServerUnreachable(
-                f"no server answers at {socket_path}: {error}",
-                hint="start one with `duetty server`",
-            ) from error
+            raise unreachable(socket_path, error) from error
         try:
             connection.settimeout(CONNECT_S)
             rest = _shake_hands(connection, resource, socket_path)
@@ -173,7 +170,7 @@ def _shake_hands(connection: socket.socket, resource: str, place: Path | HubAddr
     status_line, *lines = head.split(b"\r\n")
     status = status_line.split(b" ", 2)[1:2]
     if status != [b"101"]:
-        raise_refusal(status, rest, lines, connection)
+        raise_refusal(status, rest, lines, connection, place)
     expected = base64.b64encode(hashlib.sha1(key + _GUID).digest())  # noqa: S324 - the protocol's own check, no secret
     headers = {
         name.strip().lower(): value.strip()

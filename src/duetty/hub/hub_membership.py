@@ -46,6 +46,9 @@ STEADY_S = 10.0
 AWAY_S = 300.0
 """For one whose place was taken: two machines with one key do not fight for it."""
 
+JOIN_S = 15.0
+"""For a hub that a person names: until it has taken this machine, or not."""
+
 ANNOUNCE_S = 0.05
 """The shortest time between two announcements of a changed list of sessions."""
 
@@ -96,6 +99,9 @@ class Joining:
         self._serve = serve
         self._sessions = sessions
         self._changed = anyio.Event()
+        self.tried = anyio.Event()
+        """Set when the first attempt has joined, or failed."""
+
         self._epoch = 0
         """Of the last connection: the hub closes older ones, wherever they are."""
 
@@ -130,6 +136,7 @@ class Joining:
 
     def _is_away(self, reason: str) -> None:
         self.state, self.reason = "unavailable", reason
+        self.tried.set()
         log.warning("hub_left", extra={"hub": str(self.address), "reason": reason})
 
     async def _once(self) -> None:
@@ -181,6 +188,7 @@ class Joining:
         epoch = welcome.get("epoch")
         self._epoch = epoch if isinstance(epoch, int) else 0
         self.state, self.reason = "joined", None
+        self.tried.set()
         log.info("hub_joined", extra={"hub": str(self.address), "user": self.user})
 
     async def _converse(self, socket: ClientConnection) -> None:
@@ -244,12 +252,27 @@ class Membership:
         self._scope: anyio.CancelScope | None = None
         self.joining: Joining | None = None
 
-    def join(self, address: Address, token: str) -> Joining:
-        """Raises:
-        StateUnwritable: if it cannot be remembered.
+    async def join(self, address: Address, token: str) -> None:
+        """Joined when this returns. When it does not come to that, nothing has changed.
+
+        Raises:
+            ServerUnavailable: if the hub cannot be joined.
+            StateUnwritable: if it cannot be remembered.
         """
-        self._save({"hub": str(address), "token": token})
-        return self._start(address, token)
+        joining, scope = self._begin(address, token)
+        try:
+            with anyio.move_on_after(JOIN_S):
+                await joining.tried.wait()
+            if joining.state != "joined":
+                raise ServerUnavailable(
+                    f"not joined: {joining.reason or 'the hub has not answered'}",
+                    hint="nothing has changed; are the address and the token those of the hub?",
+                )
+            self._save({"hub": str(address), "token": token})
+        except BaseException:
+            scope.cancel()
+            raise
+        self._use(joining, scope)
 
     def leave(self) -> bool:
         """Whether there was a hub to leave."""
@@ -274,20 +297,22 @@ class Membership:
         except (OSError, ValueError, KeyError, TypeError, RecursionError, BadArguments) as error:
             log.warning("join_unreadable", extra={"reason": str(error)})
             return
-        self._start(address, token)
+        self._use(*self._begin(address, token))
 
-    def _start(self, address: Address, token: str) -> Joining:
-        if self._scope is not None:
-            self._scope.cancel()
-        self.joining = self._link(address, token)
-        self._scope = scope = anyio.CancelScope()
+    def _begin(self, address: Address, token: str) -> tuple[Joining, anyio.CancelScope]:
+        joining, scope = self._link(address, token), anyio.CancelScope()
 
-        async def keep(joining: Joining) -> None:
+        async def keep() -> None:
             with scope:
                 await joining.keep()
 
-        self._tasks.start_soon(keep, self.joining)
-        return self.joining
+        self._tasks.start_soon(keep)
+        return joining, scope
+
+    def _use(self, joining: Joining, scope: anyio.CancelScope) -> None:
+        if self._scope is not None:
+            self._scope.cancel()
+        self.joining, self._scope = joining, scope
 
     def sessions_changed(self) -> None:
         if self.joining is not None:

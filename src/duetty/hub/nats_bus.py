@@ -204,10 +204,17 @@ class NatsBus:
             await self._client.subscribe(f"{self._prefix}.answer.{self.name}.*", cb=self._on_answer)
             await self._beat()
             await self._settle()
+        except nats.js.errors.ServiceUnavailableError as error:
+            await self._client.close()
+            raise EngineUnavailable(
+                "this NATS server runs without JetStream, which a hub needs",
+                hint="start it with `nats-server -js`, or `jetstream {}` in its configuration",
+            ) from error
         except (OSError, TimeoutError, nats.errors.Error) as error:
             await self._client.close()
             raise EngineUnavailable(
-                f"NATS 2.11 or newer with JetStream is needed: {error}"
+                f"NATS 2.11 or newer with JetStream is needed: {error}",
+                hint="start it with `nats-server -js`",
             ) from error
         self._heard_s = self._clock.monotonic_s()
         self._is_ready = True

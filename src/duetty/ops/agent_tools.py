@@ -6,12 +6,15 @@ schema is the operation's own. Results are short; the whole can be read in parts
 
 import difflib
 import json
+import os
 import shlex
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any
 
+import anyio.to_thread
 from pydantic import BaseModel
 
 from duetty.agent import Tool, ToolOutcome
@@ -165,8 +168,33 @@ async def _read_output(door: Door, arguments: Mapping[str, Any]) -> ToolOutcome:
     return ToolOutcome(text="\n".join(found.lines))
 
 
+async def _paths(door: Door, session: str, path: str) -> tuple[str, str]:
+    """The path for operations on files, and for a command line there: both name the same file.
+
+    Operations begin at the workspace where the shell has left it; a command line never does.
+    """
+    place = await door("context.cwd", {"session": session})
+    if place.workspace is None:
+        return path, path
+    return await anyio.to_thread.run_sync(_both_paths, place.cwd, place.workspace, path)
+
+
+def _both_paths(cwd: str, workspace: str, path: str) -> tuple[str, str]:
+    top, here = Path(workspace).resolve(), Path(cwd).resolve()
+    begin = here if here.is_relative_to(top) else top
+    whole = os.path.normpath(begin / path)
+    is_short = begin == here and not Path(path).is_absolute() and ".." not in Path(path).parts
+    return os.path.relpath(whole, begin), path if is_short else whole
+
+
+async def _list_files(door: Door, arguments: Mapping[str, Any]) -> ToolOutcome:
+    path, _ = await _paths(door, arguments["session"], str(arguments.get("path") or "."))
+    return outcome_of(await door("file.list", {**arguments, "path": path}))
+
+
 async def _read_file(door: Door, arguments: Mapping[str, Any]) -> ToolOutcome:
-    found = await door("file.read", arguments)
+    path, _ = await _paths(door, arguments["session"], str(arguments.get("path") or ""))
+    found = await door("file.read", {**arguments, "path": path})
     if found.encoding == "base64":
         return ToolOutcome(text=f"[{found.size_bytes} bytes of {found.media_type}]")
     more = "\n[the file is longer]" if found.truncated else ""
@@ -180,8 +208,9 @@ async def _edit_file(door: Door, arguments: Mapping[str, Any]) -> ToolOutcome:
     if not isinstance(path, str) or not isinstance(new, str) or not isinstance(old, str | None):
         raise BadArguments("path and new are texts, and old if it is given")
     before = ""
+    read_path, typed_path = await _paths(door, arguments["session"], path)
     if old is not None:
-        found = await door("file.read", {**session, "path": path, "max_bytes": 1_048_576})
+        found = await door("file.read", {**session, "path": read_path, "max_bytes": 1_048_576})
         if found.encoding == "base64" or found.truncated:
             raise BadArguments("the file is no text, or too long", hint="change it by a command")
         before = found.data
@@ -192,7 +221,7 @@ async def _edit_file(door: Door, arguments: Mapping[str, Any]) -> ToolOutcome:
         after = before.replace(old, new)
     else:
         after = new
-    word = shlex.quote(path)
+    word = shlex.quote(typed_path)
     line = f"cat > {word}" if not word.startswith("-") else f"cat > ./{word}"
     wrote = await door("command.run", {**session, "input": line, "stdin": after, "screen": False})
     outcome = _ran(wrote)
@@ -332,6 +361,7 @@ TOOLS: Mapping[str, OperationTool] = {
             operation="file.list",
             description="A directory of the workspace.",
             takes=("path", "session"),
+            run=_list_files,
         ),
         OperationTool(
             name="read_file",

@@ -76,6 +76,9 @@ class Operation(Generic[P, R]):
     admin: bool = False
     """About the server and who may use it: needs the scope of that name, whatever its effect."""
 
+    any_scope: bool = False
+    """About the credential itself: one with any scope may call it."""
+
     answers: bool = False
     """It answers a question to a person: needs the scope `approve`, whatever its effect."""
 

@@ -6,6 +6,7 @@ from duetty.errors import (
     NotAPerson,
     ServerAlreadyRegistered,
     ServerNotFound,
+    ServerUnavailable,
     StateUnwritable,
 )
 from duetty.hub import RemoteNode, parse_address
@@ -25,13 +26,15 @@ from duetty.wire.servers import (
 
 
 async def _list(params: Nothing, services: Services, actor: Actor) -> list[ServerInfo]:
-    return [_own(services), *(_info(node) for node in services.hub.nodes(actor.user))]
+    # The hub's own sessions are its owner's: no user may know of them.
+    own = [_own(services)] if actor.user is None else []
+    return [*own, *(server_info(node) for node in services.hub.nodes(actor.user))]
 
 
 async def _get(params: ServerParams, services: Services, actor: Actor) -> ServerInfo:
-    if services.hub.is_self(params.hostname):
+    if actor.user is None and services.hub.is_self(params.hostname):
         return _own(services)
-    return _info(services.hub.find(params.hostname, actor.user))
+    return server_info(services.hub.find(params.hostname, actor.user))
 
 
 async def _add(params: AddServerParams, services: Services, actor: Actor) -> ServerAdded:
@@ -45,7 +48,7 @@ async def _remove(params: ServerParams, services: Services, actor: Actor) -> Don
 
 
 async def _join(params: JoinParams, services: Services, actor: Actor) -> HubInfo:
-    services.membership.join(parse_address(params.address), params.token.strip())
+    await services.membership.join(parse_address(params.address), params.token.strip())
     return _hub(services)
 
 
@@ -81,7 +84,7 @@ def _own(services: Services) -> ServerInfo:
     )
 
 
-def _info(node: RemoteNode) -> ServerInfo:
+def server_info(node: RemoteNode) -> ServerInfo:
     identity = node.identity
     return ServerInfo(
         hostname=None if identity is None else identity.hostname,
@@ -149,7 +152,7 @@ JOIN = Operation(
     run=_join,
     route=Route(method="POST", path="/server/hub"),
     admin=True,
-    errors=(NotAPerson, StateUnwritable),
+    errors=(NotAPerson, ServerUnavailable, StateUnwritable),
 )
 LEAVE = Operation(
     name="server.leave",

@@ -49,6 +49,7 @@ OPERATIONS: Mapping[str, Operation[Any, Any]] = {
         servers.LEAVE,
         servers.JOINED,
         users.LIST,
+        users.MACHINES,
         users.ADD,
         users.REMOVE,
         users.TOKEN,

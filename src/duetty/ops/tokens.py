@@ -156,6 +156,7 @@ TICKET = Operation(
     result=Ticket,
     run=_ticket,
     route=Route(method="POST", path="/auth/ws-ticket"),
+    any_scope=True,
     shared=True,
     errors=(Exhausted,),
 )
@@ -168,6 +169,7 @@ WHOAMI = Operation(
     result=WhoAmI,
     run=_whoami,
     route=Route(method="GET", path="/auth/whoami"),
+    any_scope=True,
     shared=True,
 )
 SIGN_OUT = Operation(

@@ -13,11 +13,13 @@ from duetty.hub import USER_SCOPES, Share
 from duetty.ops.hub_routing import node_of_session
 from duetty.ops.judgements import PLAIN
 from duetty.ops.operation import Operation, Route
+from duetty.ops.servers import server_info
 from duetty.ops.services import Services
 from duetty.ops.shapes import time_text
 from duetty.wire.params import Nothing
 from duetty.wire.results import Done
 from duetty.wire.users import (
+    MachineInfo,
     NewUserToken,
     ShareInfo,
     ShareParams,
@@ -40,6 +42,15 @@ async def _list(params: Nothing, services: Services, actor: Actor) -> list[UserI
             rooms=len(services.rooms.of(user.name)),
         )
         for user in services.users.all()
+    ]
+
+
+async def _machines(params: Nothing, services: Services, actor: Actor) -> list[MachineInfo]:
+    owners = [None, *(user.name for user in services.users.all())]
+    return [
+        MachineInfo(user=owner, machine=server_info(node))
+        for owner in owners
+        for node in services.hub.joined_of(owner)
     ]
 
 
@@ -125,6 +136,17 @@ LIST = Operation(
     result=list[UserInfo],
     run=_list,
     route=Route(method="GET", path="/users"),
+    admin=True,
+)
+MACHINES = Operation(
+    name="user.machines",
+    summary="Every machine that joined this hub, and whose it is.",
+    effect=Effect.READ,
+    judged=PLAIN,
+    params=Nothing,
+    result=list[MachineInfo],
+    run=_machines,
+    route=Route(method="GET", path="/users/machines"),
     admin=True,
 )
 ADD = Operation(

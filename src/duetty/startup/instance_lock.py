@@ -16,6 +16,11 @@ ENDING_S = 15.0
 """How long a starting server waits for one that has closed its sockets and is about to end."""
 
 
+def command_for(instance: str) -> str:
+    """How a person names the server of this instance; without it, their own server is meant."""
+    return "duetty" if instance == "default" else f"duetty -L {instance}"
+
+
 @contextmanager
 def locked(paths: Paths) -> Generator[None]:
     """One server for one instance; the lock goes with the process, however it ends."""
@@ -31,7 +36,8 @@ def locked(paths: Paths) -> Generator[None]:
             address = read_text(paths.address_file) or "an address that is not known yet"
             raise InstanceBusy(
                 f"a server for instance {paths.instance!r} runs already: pid {pid} at {address}",
-                hint="use it, end it with `duetty stop`, or take over with `duetty server --replace`",
+                hint=f"use it, end it with `{command_for(paths.instance)} stop`, or take over from it:"
+                " the same command with --replace",
                 details={"pid": pid, "address": address},
             )
         try:

@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from duetty.wire.base import Params, Result
+from duetty.wire.servers import ServerInfo
 
 UserScope = Literal["read", "input", "control", "approve", "join"]
 
@@ -31,6 +32,11 @@ class UserInfo(Result):
     tokens: int
     machines: int
     rooms: int
+
+
+class MachineInfo(Result):
+    user: str | None = Field(description="whose it is; null for who runs the hub")
+    machine: ServerInfo
 
 
 class NewUserToken(Result):

@@ -145,6 +145,12 @@ export interface UserInfo {
   rooms: number;
 }
 
+export interface MachineInfo {
+  /** whose it is; null for who runs the hub */
+  user: string | null;
+  machine: ServerInfo;
+}
+
 export interface UserParams {
   /** letters, digits, '.', '_' and '-' */
   name: string;
@@ -2466,6 +2472,8 @@ export interface Operations {
   "server.hub": { params: Nothing; result: HubInfo };
   /** The users of this hub. */
   "user.list": { params: Nothing; result: UserInfo[] };
+  /** Every machine that joined this hub, and whose it is. */
+  "user.machines": { params: Nothing; result: MachineInfo[] };
   /** Add a user to this hub; a token for them is made next. */
   "user.add": { params: UserParams; result: UserInfo };
   /** Remove a user: their tokens end now, and with them their machines and connections. */

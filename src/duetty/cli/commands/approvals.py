@@ -1,6 +1,7 @@
 """`duetty approvals`."""
 
 import argparse
+import os
 import sys
 from shutil import get_terminal_size
 from textwrap import wrap
@@ -8,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from duetty.cli.reach import add_instance, reach
-from duetty.cli.show import PIPE_COLS, add_json, as_json, asks, visible
+from duetty.cli.show import PIPE_COLS, add_json, as_json, asks, second, visible
 from duetty.client import Client
 from duetty.errors import BadArguments, NotFound
 
@@ -65,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not found["approvals"]:
         print("Nothing waits for an answer.")
     for approval in found["approvals"]:
-        print("\n".join(approval_lines(approval)))
+        print("\n".join(approval_lines(approval, where=_where(arguments))))
     if standing := client.get("/approvals/standing"):
         print(f"\nAnswers that still stand ({len(standing)}):")
         for each in standing:
@@ -73,13 +74,21 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def approval_lines(approval: dict[str, Any]) -> list[str]:
+def _where(arguments: argparse.Namespace) -> str:
+    """The options by which an answer reaches the server that asks."""
+    if arguments.hub:
+        return f" --hub {arguments.hub}"
+    usual = os.environ.get("DUETTY_INSTANCE", "default")
+    return "" if arguments.instance == usual else f" -L {arguments.instance}"
+
+
+def approval_lines(approval: dict[str, Any], *, where: str = "") -> list[str]:
     """A question as a person reads it: the whole line, and nothing in it that hides."""
     state = approval["state"]
     head = f"{approval['id']}  {state}" + (
-        f" by {visible(approval['settled_by'] or '-')} at {_second(approval['settled_at'])}"
+        f" by {visible(approval['settled_by'] or '-')} at {second(approval['settled_at'])}"
         if state != "pending"
-        else f" until {_second(approval['expires_at'])}"
+        else f" until {second(approval['expires_at'])}"
     )
     question = f"{visible(approval['actor'])} {asks(approval['operation'])}"
     if approval["session"]:
@@ -94,17 +103,17 @@ def approval_lines(approval: dict[str, Any]) -> list[str]:
     lines += _wrapped(f"because: {visible(approval['reason'])}")
     if approval["suggestion"]:
         lines += _wrapped(f"safer: {visible(approval['suggestion'])}")
-    return lines + (_answers(approval) if state == "pending" else [])
+    return lines + (_answers(approval, where) if state == "pending" else [])
 
 
-def _answers(approval: dict[str, Any]) -> list[str]:
+def _answers(approval: dict[str, Any], where: str) -> list[str]:
     """The ways to say yes, each with what it lets through."""
     id_ = approval["id"][:4]
     lines: list[str] = []
     for choice in approval["choices"]:
-        say = f"duetty approve {id_} {OPTIONS[choice['covers']]}".rstrip()
+        say = f"duetty approve {id_} {OPTIONS[choice['covers']]}".rstrip() + where
         lines += [f"    {say}", *_wrapped(visible(choice["says"]), indent=8)]
-    return [*lines, f"    duetty decline {id_}"]
+    return [*lines, f"    duetty decline {id_}{where}"]
 
 
 def standing_lines(standing: dict[str, Any]) -> list[str]:
@@ -113,13 +122,13 @@ def standing_lines(standing: dict[str, Any]) -> list[str]:
     uses = standing["uses"]
     used = "not used yet" if not uses else f"used {uses} time{'s' if uses > 1 else ''}"
     if standing["used_at"]:
-        used += f", last at {_second(standing['used_at'])}"
+        used += f", last at {second(standing['used_at'])}"
     return [
-        head + (f", until {_second(until)}" if until else ""),
+        head + (f", until {second(until)}" if until else ""),
         *_wrapped(visible(standing["rule"])),
         *_wrapped(
             f"by {visible(standing['created_by'])} ({visible(standing['via'])})"
-            f" at {_second(standing['created_at'])}; {used}"
+            f" at {second(standing['created_at'])}; {used}"
         ),
     ]
 
@@ -156,7 +165,3 @@ def _wrapped(text: str, *, indent: int = 4) -> list[str]:
     return wrap(
         text, max(20, cols - 1), initial_indent=room, subsequent_indent=room, break_on_hyphens=False
     )
-
-
-def _second(at: str | None) -> str:
-    return "-" if at is None else at[:19].replace("T", " ")

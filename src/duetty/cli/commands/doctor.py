@@ -23,8 +23,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         as_json([each._asdict() for each in found])
     else:
+        width = max(len(each.what) for each in found)
         for each in found:
-            _show(each)
+            _show(each, width)
     broken = sum(each.verdict == "broken" for each in found)
     if not arguments.json:
         warnings = sum(each.verdict == "warning" for each in found)
@@ -32,10 +33,10 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if broken else 0
 
 
-def _show(finding: Finding) -> None:
+def _show(finding: Finding, width: int) -> None:
     sign, colour = _SIGNS[finding.verdict]
     if wants_colour():
         sign = f"\033[{colour}m{sign}\033[m"
-    print(f"{sign} {finding.what:<12} {finding.summary}")
+    print(f"{sign} {finding.what:<{width}}  {finding.summary}")
     if finding.mend:
-        print(f"  {'':<12} → {finding.mend}")
+        print(f"  {'':<{width}}  → {finding.mend}")

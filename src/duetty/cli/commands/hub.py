@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from duetty.cli.commands import server
 from duetty.cli.reach import add_instance, reach
-from duetty.cli.show import add_json, as_json, as_table
+from duetty.cli.show import add_json, as_json, as_table, second
 from duetty.edges.http import tls_context
 from duetty.errors import BadArguments
 from duetty.hub import Bridge
@@ -22,7 +22,7 @@ EXAMPLES = (
     ("duetty hub token create ann", "for an agent: MCP at HUB/mcp, with it as bearer token"),
     ("duetty hub link ann", "a link that signs her browser in, once"),
     ("BRIDGE_SECRET=… duetty hub front HUB", "MCP here, for rooms of a hub elsewhere"),
-    ("duetty hub machines", "the machines of the hub's owner"),
+    ("duetty hub machines", "every machine that joined, and whose it is"),
     ("duetty hub user remove ann", "her tokens, machines and connections end now"),
 )
 
@@ -36,6 +36,9 @@ WebSockets, MCP and command line; a session is named by its id, its name or MACH
 A hub is one process and needs no other; with --engine nats://… several replicas are one hub.
 docs/hub.md tells the rest.
 """
+
+OWN_SCOPES = ("read", "input", "control", "approve", "join")
+"""Of a person's own token."""
 
 SPANS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
@@ -59,10 +62,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     token.add_argument(
         "--scope",
         action="append",
-        choices=("read", "input", "control", "approve", "join"),
-        help="default: read, input and control",
+        choices=OWN_SCOPES,
+        help="default: read, input and control; with --person all of them",
     )
-    token.add_argument("--person", action="store_true", help="the person's own, for `duetty login`")
+    token.add_argument(
+        "--person",
+        action="store_true",
+        help="the person's own, as `hub user add` makes one: for `duetty login`, to answer questions, to join",
+    )
     token.add_argument(
         "--for", dest="span", metavar="TIME", help="as 12h or 30d; default: until revoked"
     )
@@ -92,8 +99,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     front.add_argument("--tls-key", metavar="FILE", default="", help="key of the certificate, PEM")
     front.set_defaults(act="front")
     for each in (user, token, link, machines):
-        add_instance(each, hub=False)
-        each.set_defaults(instance="hub")
+        # Not set again here: `duetty -L work hub user list` is about the hub of that instance.
+        add_instance(each, hub=False, default=argparse.SUPPRESS)
         add_json(each)
 
 
@@ -161,7 +168,7 @@ def _user(arguments: argparse.Namespace) -> int:
                     str(each["tokens"]),
                     str(each["machines"]),
                     str(each["rooms"]),
-                    each["created_at"],
+                    second(each["created_at"]),
                 )
                 for each in users
             ],
@@ -172,10 +179,9 @@ def _user(arguments: argparse.Namespace) -> int:
         client.delete(f"/users/{quote(name, safe='')}")
         return 0
     client.post("/users", {"name": name})
-    scopes = ["read", "input", "control", "approve", "join"]
     made = client.post(
         f"/users/{quote(name, safe='')}/tokens",
-        {"label": "own", "scopes": scopes, "person": True},
+        {"label": "own", "scopes": OWN_SCOPES, "person": True},
     )
     if arguments.json:
         as_json(made)
@@ -201,7 +207,7 @@ def _token(arguments: argparse.Namespace) -> int:
                     each["name"],
                     ",".join(each["scopes"]),
                     "yes" if each["valid"] else "no",
-                    each["last_used_at"] or "-",
+                    second(each["last_used_at"]),
                 )
                 for each in found
             ],
@@ -211,12 +217,13 @@ def _token(arguments: argparse.Namespace) -> int:
     if arguments.what == "revoke":
         client.delete(f"/tokens/{quote(name, safe='')}")
         return 0
+    scopes = arguments.scope or (OWN_SCOPES if arguments.person else None)
     made = client.post(
         f"/users/{quote(name, safe='')}/tokens",
         {
             "label": arguments.label,
             "person": arguments.person,
-            **({"scopes": arguments.scope} if arguments.scope else {}),
+            **({"scopes": scopes} if scopes else {}),
             **({"expires_in_s": seconds(arguments.span)} if arguments.span else {}),
         },
     )
@@ -234,23 +241,22 @@ def _link(arguments: argparse.Namespace) -> int:
 
 
 def _machines(arguments: argparse.Namespace) -> int:
-    found = [
-        each for each in reach(arguments).get("/servers") if each["address"].startswith("node:")
-    ]
+    found = reach(arguments).get("/users/machines")
     if arguments.json:
         as_json(found)
         return 0
     as_table(
-        ("MACHINE", "ID", "HEALTH", "SESSIONS", "VERSION"),
+        ("MACHINE", "USER", "ID", "HEALTH", "SESSIONS", "VERSION"),
         [
             (
-                each["hostname"],
-                each["server_id"],
-                each["health"],
-                str(each["sessions"]),
-                each["version"],
+                machine["hostname"],
+                each["user"] or "(the hub)",
+                machine["server_id"],
+                machine["health"],
+                str(machine["sessions"]),
+                machine["version"],
             )
-            for each in found
+            for each, machine in ((each, each["machine"]) for each in found)
         ],
     )
     return 0

@@ -1,14 +1,11 @@
 """`duetty join`."""
 
 import argparse
-import time
 
 from duetty.cli.hub_token import token_for
 from duetty.cli.reach import add_instance, reach, reach_or_spawn
 from duetty.cli.show import add_json, as_json
-from duetty.errors import BadArguments, ServerUnavailable
-
-JOIN_S = 15.0
+from duetty.errors import BadArguments
 
 EXAMPLES = (
     ("duetty join https://hub.example", "asks for a token of that hub, or reads it piped in"),
@@ -29,22 +26,17 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.leave:
         if arguments.url:
             raise BadArguments("--leave takes no address")
-        status = reach(arguments).delete("/server/hub")
+        client = reach(arguments)
+        left = client.get("/server/hub")["hub"]
+        status = client.delete("/server/hub")
+        if left is not None and not arguments.json:
+            print(f"Left {left}.")
+            return 0
     elif arguments.url:
         token = token_for(arguments.url, arguments.token_file)
         client = reach_or_spawn(arguments)
-        client.post("/server/hub", {"address": arguments.url, "token": token})
+        status = client.post("/server/hub", {"address": arguments.url, "token": token})
         client.put("/server/persist", {"persistent": True})
-        deadline_s = time.monotonic() + JOIN_S
-        while (status := client.get("/server/hub"))["state"] == "connecting":
-            if time.monotonic() > deadline_s:
-                break
-            time.sleep(0.02)
-        if status["state"] != "joined":
-            raise ServerUnavailable(
-                f"not joined: {status['reason'] or 'the hub has not answered yet'}",
-                hint="it is tried again as long as the server runs; `duetty join --leave` ends that",
-            )
     else:
         status = reach(arguments).get("/server/hub")
     if arguments.json:

@@ -1,12 +1,15 @@
 """`duetty login`."""
 
 import argparse
+import os
 
 from duetty.cli import logins
 from duetty.cli.hub_token import token_for
 from duetty.cli.reach import add_instance, paths_of
 from duetty.client import HubClient
+from duetty.client.client import OWN_TOKEN
 from duetty.client.hub_address import HubAddress
+from duetty.errors import BadArguments
 
 EXAMPLES = (
     ("duetty login https://hub.example", "asks for your token, or reads it piped in"),
@@ -33,8 +36,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.out:
         logins.forget(paths, url)
         return 0
-    address = HubAddress(url=url, token=token_for(url, arguments.token_file))
+    token = token_for(url, arguments.token_file, hint=OWN_TOKEN)
+    address = HubAddress(url=url, token=token, ca_file=os.environ.get("DUETTY_HUB_TLS_CA", ""))
     who = HubClient(address).get("/auth/whoami")
+    if "read" not in who["scopes"]:
+        raise BadArguments("this token only lets a machine or tool host join", hint=OWN_TOKEN)
     where = logins.store(paths, url, address.token)
     print(f"Logged in to {url} as {who['user'] or who['name']}; the token is in {where}.")
     return 0

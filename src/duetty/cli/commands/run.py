@@ -98,7 +98,7 @@ def _run(arguments: argparse.Namespace) -> int:
         if arguments.session
         else _open(client, arguments)
     )
-    name = str(opened["name"])
+    name = str(arguments.session or opened["name"])
     try:
         with piped_input(
             line,

@@ -5,7 +5,12 @@ import json
 import os
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import urlsplit
 
 from duetty.cli.hub_token import HUB_TOKEN, token_for
 from duetty.cli.reach import add_instance, paths_of
@@ -15,8 +20,9 @@ from duetty.errors import InstanceBusy
 from duetty.ops.mcp_host import duetty_words, host_entry
 from duetty.ops.sandbox_choice import boundary_of
 from duetty.server import Announcement, Server
-from duetty.startup.instance_lock import is_locked
+from duetty.startup.instance_lock import command_for, is_locked
 from duetty.startup.log_files import log_to
+from duetty.startup.private_files import read_text, write_private
 
 BRIDGE_SECRET = "BRIDGE_SECRET"  # noqa: S105 - the name of a variable
 HUB_BIND = "127.0.0.1:9320"
@@ -30,7 +36,7 @@ EXAMPLES = (
     ("duetty server", "in this terminal, until Ctrl-C"),
     ("duetty server --bind 127.0.0.1:0", "on any free port"),
     ("duetty server --join https://hub.example", "and be reached through that hub (docs/hub.md)"),
-    ("duetty server --replace", "take over from the running one; sessions go on"),
+    ("duetty server --replace", "take over from the running one; sessions and its flags go on"),
 )
 
 
@@ -72,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--replace",
         action="store_true",
-        help="take over from the running server; its sessions go on",
+        help="take over from the running server; its sessions and the flags that it was given go on",
     )
     parser.add_argument(
         "--ephemeral", action="store_true", help="end when no session and no client is left"
@@ -85,32 +91,22 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def serve(arguments: argparse.Namespace, *, hub: bool) -> int:
-    if hub and arguments.bind is None:
-        arguments.bind = HUB_BIND
     paths = paths_of(arguments)
+    flags = _given(arguments)
+    old = Client(paths.server_socket)
+    replaces = arguments.replace and paths.server_socket.exists() and old.is_up()
+    if replaces:
+        kept = _kept_flags(paths)
+        hub = hub or bool(kept.pop("hub", False))
+        flags = {**kept, **flags}
     loaded = load_settings(
-        paths,
-        os.environ,
-        flags={
-            "server_bind": arguments.bind,
-            "server_hostname": arguments.hostname,
-            "server_base_prefix": arguments.base_prefix,
-            "server_tls_cert": arguments.tls_cert,
-            "server_tls_key": arguments.tls_key,
-            "server_cors_origins": arguments.cors_origin,
-            "server_hosts": arguments.host,
-            "server_rate_limit": arguments.rate_limit,
-            "hub_join": arguments.join,
-            "hub_engine": arguments.engine if hub else None,
-        },
+        paths, os.environ, flags={"server_bind": HUB_BIND, **flags} if hub else flags
     )
     settings = loaded.settings
     if hub and loaded.origins["mcp_dialects"] == "default":
         settings = replace(settings, mcp_dialects=HUB_DIALECTS)
     make_private(paths.state)
     log_to(paths.log_file)
-    if arguments.replace:
-        _replace(paths)
     environment = dict(os.environ)
     # Programs in sessions see neither.
     hub_token = environment.pop(HUB_TOKEN, "")
@@ -128,44 +124,97 @@ def serve(arguments: argparse.Namespace, *, hub: bool) -> int:
     safety = f"guardrail: {settings.policy_profile} · boundary: {boundary_of(settings)}"
     if settings.session_sandbox == "none":
         safety += " (`duetty mcp install HOST --sandbox` sets one for an agent)"
-    server.run(
-        announce=lambda announcement: (
-            None if arguments.quiet else _announce(announcement, arguments.instance, safety)
-        )
-    )
+
+    def announce(announcement: Announcement) -> None:
+        # A server that a client started chose none of its flags: nothing to keep.
+        used = {} if arguments.ephemeral else {**flags, "hub": hub}
+        if str(used.get("server_bind", "")).endswith(":0"):
+            host = str(used["server_bind"]).rpartition(":")[0]
+            used["server_bind"] = f"{host}:{urlsplit(announcement.url).port}"
+        write_private(paths.flags_file, json.dumps(used))
+        if not arguments.quiet:
+            show = _hub_lines if hub else _server_lines
+            _show(announcement, [*show(announcement, arguments.instance, safety)])
+
+    server.run(announce=announce, take_over=(lambda: _end(old, paths)) if replaces else None)
     return 0
 
 
-def _replace(paths: Paths) -> None:
+def _given(arguments: argparse.Namespace) -> dict[str, Any]:
+    """By setting. A file is named by its whole path: who takes over may stand elsewhere."""
+    flags = {
+        "server_bind": arguments.bind,
+        "server_hostname": arguments.hostname,
+        "server_base_prefix": arguments.base_prefix,
+        "server_tls_cert": arguments.tls_cert and str(Path(arguments.tls_cert).absolute()),
+        "server_tls_key": arguments.tls_key and str(Path(arguments.tls_key).absolute()),
+        "server_cors_origins": arguments.cors_origin,
+        "server_hosts": arguments.host,
+        "server_rate_limit": arguments.rate_limit,
+        "hub_join": arguments.join,
+        "hub_engine": getattr(arguments, "engine", None),
+    }
+    return {name: value for name, value in flags.items() if value is not None}
+
+
+def _kept_flags(paths: Paths) -> dict[str, Any]:
+    """The flags of the server that runs."""
+    with suppress(ValueError):
+        kept = json.loads(read_text(paths.flags_file))
+        if isinstance(kept, dict):
+            return cast("dict[str, Any]", kept)
+    return {}
+
+
+def _end(old: Client, paths: Paths) -> None:
     """Ask the running server to leave its sessions to the keeper, and wait until it has."""
-    client = Client(paths.server_socket)
-    if not paths.server_socket.exists() or not client.is_up():
-        return
-    client.post("/server/stop", {"keep_sessions": True})
+    old.post("/server/stop", {"keep_sessions": True})
     deadline_s = time.monotonic() + REPLACE_S
     while paths.server_socket.exists() or is_locked(paths):
         if time.monotonic() > deadline_s:
             raise InstanceBusy(
-                "the running server did not hand over in time", hint="end it with `duetty stop`"
+                "the running server did not hand over in time",
+                hint=f"end it with `{command_for(paths.instance)} stop`",
             )
         time.sleep(0.01)
 
 
-def _announce(announcement: Announcement, instance: str, safety: str) -> None:
-    command = " ".join(duetty_words())
+def _server_lines(announcement: Announcement, instance: str, safety: str) -> Iterator[str]:
+    command = _words(instance)
     entry = host_entry(instance).model_dump(exclude_defaults=True)
     block = {"mcpServers": {"duetty": {name: value for name, value in entry.items() if value}}}
-    lines = [
-        f"Duetty is running at {announcement.url}",
-        safety,
-        "",
-        f"  In a browser (works once):  {announcement.link}",
-        f"  Token for HTTP clients:     {command} token",
-        f"  Run a command:              {command} run -- echo hello",
-        "",
-        "MCP configuration for an agent's host:",
-        json.dumps(block, indent=2),
-    ]
+    yield f"Duetty is running at {announcement.url}"
+    yield safety
+    yield ""
+    yield f"  In a browser (works once):  {announcement.link}"
+    yield f"  Token for HTTP clients:     {command} token"
+    yield f"  Run a command:              {command} run -- echo hello"
+    yield ""
+    yield "MCP configuration for an agent's host:"
+    yield json.dumps(block, indent=2)
+
+
+def _hub_lines(announcement: Announcement, instance: str, safety: str) -> Iterator[str]:
+    command = " ".join(duetty_words())
+    named = "" if instance == "hub" else f" -L {instance}"
+    yield f"A hub of Duetty is running at {announcement.url}"
+    yield safety
+    yield ""
+    yield "Next:"
+    yield f"  1. A user, and her own token:  {command} hub user add ann{named}"
+    yield f"  2. On each of her machines:    duetty join {announcement.url}"
+    yield ""
+    yield f"  The hub's own page (works once):  {announcement.link}"
+    yield f"  The hub's own token:              {_words(instance)} token"
+    yield f"  Agents:                           MCP at {announcement.url}/mcp, with a token of"
+    yield f"                                    {command} hub token create ann{named}"
+
+
+def _words(instance: str) -> str:
+    return " ".join([*duetty_words(), *([] if instance == "default" else ["-L", instance])])
+
+
+def _show(announcement: Announcement, lines: list[str]) -> None:
     if announcement.restored:
         lines.insert(1, f"{announcement.restored} sessions were taken back.")
     if announcement.warnings:

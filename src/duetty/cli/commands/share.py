@@ -1,15 +1,20 @@
 """`duetty share`."""
 
 import argparse
+import os
 from urllib.parse import quote
 
+from duetty.cli import logins
 from duetty.cli.commands.hub import seconds
-from duetty.cli.reach import add_instance, reach
-from duetty.cli.show import add_json, as_json, as_table
+from duetty.cli.reach import add_instance, paths_of, reach
+from duetty.cli.show import add_json, as_json, as_table, second
 from duetty.errors import BadArguments
 
 EXAMPLES = (
-    ("duetty share build bob --hub HUB", "bob watches session build for an hour"),
+    (
+        "duetty share build bob",
+        "bob watches session build for an hour, at the hub of `duetty login`",
+    ),
     ("duetty share box/build bob --role drive --for 2d", "and types into it, for two days"),
     ("duetty share", "what you share, and what others share with you"),
     ("duetty share --revoke ID", "end a share; its connections close at once"),
@@ -28,7 +33,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
+def _find_hub(arguments: argparse.Namespace) -> None:
+    """Shares are a hub's: the one that was logged in to, unless another server was named.
+
+    Raises:
+        BadArguments: if there are several.
+    """
+    known = list(logins.known(paths_of(arguments)))
+    is_named = arguments.hub or arguments.instance != os.environ.get("DUETTY_INSTANCE", "default")
+    if is_named or not known or "/" in (arguments.session or ""):
+        return
+    if len(known) > 1:
+        raise BadArguments("which hub?", hint=f"--hub URL; you are logged in to {', '.join(known)}")
+    arguments.hub = known[0]
+
+
 def run(arguments: argparse.Namespace) -> int:
+    _find_hub(arguments)
     client = reach(arguments)
     if arguments.revoke is not None:
         client.delete(f"/shares/{quote(arguments.revoke, safe='')}")
@@ -59,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
             each["owner"] or "the hub",
             each["user"],
             each["role"],
-            each["expires_at"] or "until revoked",
+            second(each["expires_at"]) if each["expires_at"] else "until revoked",
         )
         for each in shares
     ]

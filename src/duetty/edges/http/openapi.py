@@ -172,7 +172,7 @@ def _operation(operation: Operation[Any, Any], schemas: Json) -> Json:
         "summary": operation.summary,
         "description": _needs(operation, is_open=is_open),
         "x-effect": operation.effect.value,
-        "x-scope": operation.scope.value,
+        **({} if operation.any_scope else {"x-scope": operation.scope.value}),
         "parameters": list(_parameters(operation, schemas)),
         "responses": _responses(operation, schemas, is_open=is_open),
     }
@@ -248,6 +248,8 @@ def _needs(operation: Operation[Any, Any], *, is_open: bool) -> str:
     if is_open:
         return "Needs no credential."
     waits = " Answers when it is done, and ends when the caller goes." if operation.waits else ""
+    if operation.any_scope:
+        return f"Needs a credential, of whichever scope.{waits}"
     return f"Needs the scope `{operation.scope}`.{waits}"
 
 
