@@ -27,9 +27,11 @@ def strict() -> Iterator[ServerProcess]:
     """A server on which one credential has next to nothing of the loop beside others."""
     with tempfile.TemporaryDirectory(prefix="d-", dir="/tmp", ignore_cleanup_errors=True) as home:
         server = ServerProcess(Path(home))
-        edge = "duetty.edges.http"
-        change = f"import {edge}.fairness, {edge}.websocket.socket; {edge}.fairness.LOOP_SHARE = 0.0001; "
-        change += f"{edge}.fairness.LOOP_AT_ONCE_S = 0.001; {edge}.websocket.socket.GREEDY_S = 0.1"
+        fairness, socket = "duetty.ops.fairness", "duetty.edges.http.websocket.socket"
+        change = f"import {fairness}, {socket}; {fairness}.LOOP_SHARE = 0.0001; "
+        change += f"{fairness}.LOOP_AT_ONCE_S = 0.001; {socket}.GREEDY_S = 0.1; "
+        change += "import duetty.edges.mcp.line_reader as lines; lines.GREEDY_S = 0.1; "
+        change += "lines.LOOP_SHARE = 0.0001; lines.LOOP_AT_ONCE_S = 0.001"
         server.start(change=change)
         yield server
         server.end()

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from duetty.audit.backlog import left_note
@@ -199,6 +199,7 @@ FRAMES = (
 @pytest.mark.pty
 @SHORT
 @given(changed(FRAMES), st.sampled_from(["/ws/view", "/ws/json"]))
+@example(b"\x81\x81\0\0\0\0\xff\x88\x80\0\0\0\0", "/ws/view")  # no text, and a close behind it
 def test_websockets(server: ServerProcess, data: bytes, path: str) -> None:
     upgrade = (
         f"GET {path} HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"

@@ -65,6 +65,19 @@ def test_sessions_of_every_machine_are_listed_and_used(
     assert (ran.returncode, ran.stdout) == (0, "far\n")
 
 
+def test_commands_name_a_session_with_its_machine(
+    elsewhere: ServerProcess, servers: Servers
+) -> None:
+    hub = ("--hub", servers.hub.url())
+    ran = elsewhere.command("run", *hub, "-s", "laptop/build", "echo", "both")
+    screen = elsewhere.command("screen", *hub, "laptop/build")
+    unknown = elsewhere.command("screen", *hub, "desktop/build")
+
+    assert (ran.returncode, ran.stdout) == (0, "both\n"), ran.stderr
+    assert (screen.returncode, "both" in screen.stdout) == (0, True), screen.stderr
+    assert "desktop" in unknown.stderr
+
+
 def test_a_session_is_shared_for_a_time_and_taken_back(
     elsewhere: ServerProcess, servers: Servers
 ) -> None:

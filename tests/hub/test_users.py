@@ -147,6 +147,21 @@ async def test_what_a_share_holds_open_ends_with_it(hub: Hub) -> None:
             assert socket.close_code == 1008
 
 
+def test_of_several_shares_of_one_session_the_strongest_counts(hub: Hub) -> None:
+    ann, bob, session = hub.people["ann"], hub.people["bob"], hub.sessions["ann"]
+    for role in ("watch", "drive", "watch"):
+        body = {"session": session, "user": "bob", "role": role, "expires_in_s": 600}
+        assert ann.post("/shares", json=body).status_code == 201
+    typed = bob.post(f"/sessions/{session}/input", content=b"x")
+    listed = [each["id"] for each in bob.get("/sessions").json()]
+    for each in ann.get("/shares").json():
+        ann.delete(f"/shares/{each['id']}")
+
+    assert typed.status_code == 204, typed.text
+    assert listed.count(session) == 1
+    assert bob.get(f"/sessions/{session}").status_code == 404
+
+
 def test_a_share_ends_when_its_time_is_up(hub: Hub) -> None:
     ann, bob = hub.people["ann"], hub.people["bob"]
     given = {"session": "of-ann", "user": "bob", "expires_in_s": 0.05}

@@ -2,6 +2,8 @@
 
 import base64
 import os
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -91,6 +93,31 @@ def test_a_link_inside_is_followed_and_what_is_not_there_is_missing(workspace: P
         read(workspace, "src/none.py")
     with pytest.raises(FileMissing):
         read(workspace, "src/main.py/below")
+
+
+def test_a_directory_that_is_exchanged_for_a_link_meanwhile_leads_nowhere_else(
+    workspace: Path,
+) -> None:
+    (workspace.parent / "main.py").write_text("outside\n")
+    source, aside = workspace / "src", workspace / "aside"
+    is_over = threading.Event()
+
+    def exchange() -> None:
+        while not is_over.is_set():
+            source.rename(aside)
+            source.symlink_to(workspace.parent)
+            source.unlink()
+            aside.rename(source)
+
+    exchanging = threading.Thread(target=exchange)
+    exchanging.start()
+    try:
+        for _ in range(2_000):
+            with suppress(FileMissing, FileRefused):
+                assert read(workspace, "src/main.py").data != "outside\n"
+    finally:
+        is_over.set()
+        exchanging.join()
 
 
 def test_a_directory_is_listed_without_secrets(workspace: Path) -> None:

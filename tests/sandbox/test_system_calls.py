@@ -162,7 +162,7 @@ for each in (
         "bash -c 'ulimit -n 100'",
         "python3 -c 'import os; os.nice(1); os.sched_setaffinity(0, {0})'",
         "python3 -c 'import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (99, 99))'",
-        "python3 -c 'import os; os.setpriority(os.PRIO_PROCESS, 0, 5)'",
+        "python3 -c 'import os; os.setpriority(os.PRIO_PROCESS, 0, 19)'",
     ],
 )
 def test_programs_set_limits_and_priority_of_their_own(
@@ -176,7 +176,7 @@ def test_programs_set_limits_and_priority_of_their_own(
 @needs_both
 def test_processes_of_a_namespace_of_their_own_may_change_each_other(ws: Path) -> None:
     done = run_inside(
-        "bubblewrap", ["/bin/sh", "-c", "renice -n 5 -p $$ && prlimit -p $$ -n=99"], workspace=ws
+        "bubblewrap", ["/bin/sh", "-c", "renice -n 19 -p $$ && prlimit -p $$ -n=99"], workspace=ws
     )
 
     assert done.returncode == 0, done.stderr

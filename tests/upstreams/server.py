@@ -236,6 +236,10 @@ def speak_http(port_file: Path) -> None:
             if dict(scope["headers"]).get(b"authorization") != f"Bearer {wanted}".encode():
                 await Response("no", status_code=401)(scope, receive, send)
                 return
+            if os.environ.get("ERA") == "2025" and b"mcp-method" in dict(scope["headers"]):
+                # As one that was made before there was another era.
+                await Response("no session", status_code=400)(scope, receive, send)
+                return
             await manager.handle_request(scope, receive, send)
 
     listener = socket.socket()

@@ -147,6 +147,7 @@ async def test_results_are_passed_on_as_they_are(way: str, server: ServerProcess
     assert said(failed) == "it went wrong"
     assert len(said(large)) == 3_000_000
     assert refused.value.code == -32011
+    assert refused.value.error.data["data"] == {"why": "rain"}
     assert unknown.value.code == t.INVALID_PARAMS
 
 

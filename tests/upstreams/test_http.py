@@ -12,6 +12,7 @@ import anyio
 import pytest
 
 from duetty.errors import UpstreamFault
+from duetty.upstreams import Upstream
 from tests.edges.http.test_network import certificate
 from tests.upstreams.running import HERE, WAIT_S, Home, trusted, until
 
@@ -81,6 +82,38 @@ async def test_it_is_called_with_its_token_and_found_again_after_it_was_gone(
 
     assert first["structuredContent"] == again["structuredContent"]
     assert len(large["content"][0]["text"]) == 10_000_000
+
+
+@pytest.mark.parametrize("era", ["2025", "2026"])
+async def test_each_era_is_spoken_to_a_server_elsewhere(tmp_path: Path, era: str) -> None:
+    elsewhere = Elsewhere(tmp_path, ERA=era)
+    elsewhere.start()
+    home = Home(tmp_path)
+    home.environment["KEY"] = "open-sesame"
+    table = elsewhere.table(headers={"Authorization": "Bearer ${KEY}"})
+    try:
+        async with home.running(it=table) as upstreams:
+            upstream = await trusted(upstreams)
+            assert upstream.link is not None
+            assert upstream.link.protocol.startswith(era)
+            with anyio.fail_after(WAIT_S):
+                answer = await upstreams.call("it", "echo", {"text": "far"})
+                resources, templates = await upstreams.resources("it")
+                read = await upstreams.read("it", "note://one")
+                prompt = await upstreams.prompt("it", "greet", {"who": "Ada"})
+                await upstreams.call("it", "change", {"to": "Says it again."})
+                await until(upstreams, lambda: upstream.state == "ready" and changed(upstream))
+    finally:
+        elsewhere.end()
+
+    assert answer["structuredContent"]["said"] == "far"
+    assert ([each["uri"] for each in resources], len(templates)) == (["note://one"], 1)
+    assert read["contents"][0]["text"] == "first"
+    assert prompt["messages"][0]["content"]["text"] == "Greet Ada"
+
+
+def changed(upstream: Upstream) -> bool:
+    return upstream.tools["echo"].description == "Says it again."
 
 
 async def test_a_wrong_token_is_told_as_a_refusal(tmp_path: Path, elsewhere: Elsewhere) -> None:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, unquote, urlencode
 
 from duetty.client.hub_address import HubAddress
 from duetty.errors import DuettyError, ServerUnreachable
@@ -179,8 +179,10 @@ class Client:
         wait_s: float | None,
     ) -> Generator[http.client.HTTPResponse]:
         connection = self._connection(wait_s)
-        if self._server is not None:
-            path += ("&" if "?" in path else "?") + urlencode({"server": self._server})
+        machine, path = _machine_in(path)
+        server = machine or self._server
+        if server is not None:
+            path += ("&" if "?" in path else "?") + urlencode({"server": server})
         headers = {**self._headers, **headers}
         try:
             with self._reached():
@@ -268,4 +270,19 @@ def raise_refusal(
 
 
 def session_path(name: str, rest: str = "") -> str:
+    """`MACHINE/SESSION` is one name here; a call says the machine beside the path."""
     return f"/sessions/{quote(name, safe='')}{rest}"
+
+
+def _machine_in(path: str) -> tuple[str | None, str]:
+    """The machine that the path of a session names, and the path without it: a path holds no encoded slash."""
+    head, session, rest = path[:10], *_split(path[10:])
+    machine, slash, name = session.partition("%2F")
+    if head != "/sessions/" or not slash:
+        return None, path
+    return unquote(machine), f"{head}{name}{rest}"
+
+
+def _split(text: str) -> tuple[str, str]:
+    end = next((at for at, char in enumerate(text) if char in "/?"), len(text))
+    return text[:end], text[end:]

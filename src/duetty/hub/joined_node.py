@@ -28,6 +28,7 @@ from duetty.hub.streams import (
     Streams,
     common_protocol,
 )
+from duetty.wire.json_values import has_few_values
 
 log = logging.getLogger("duetty.hub")
 
@@ -84,6 +85,8 @@ async def greet(channel: Channel, *, hub: Mapping[str, object]) -> Hello:
     with anyio.move_on_after(HELLO_S):
         message = await channel.receive()
     try:
+        if not has_few_values(message or ""):
+            raise ValueError("too many values")
         fields = cast("dict[str, Any]", json.loads(message or ""))
         public, signature = str(fields["node"]), str(fields["signature"])
         protocol = common_protocol(PROTOCOLS, fields["protocols"])

@@ -26,6 +26,16 @@ from duetty.ops.contract import cut_off_failure
 from duetty.ops.dispatch import Dispatcher, UnknownOperation
 from duetty.ops.documents import Stream
 from duetty.ops.event_shapes import entry_shape, lifecycle_shape
+from duetty.ops.fairness import (
+    GREEDY_S,
+    LOOP_AT_ONCE_S,
+    LOOP_SHARE,
+    MAX_OWED_S,
+    Bucket,
+    Fairness,
+    is_free,
+    timed,
+)
 from duetty.ops.follow import Captures, ShownSize, View, Watch
 from duetty.ops.guardrail.decision_path import Deciding
 from duetty.ops.hub_callers import HubCall, hub_actor
@@ -46,6 +56,10 @@ from duetty.upstreams import Progress
 
 __all__ = [
     "BROWSER_S",
+    "GREEDY_S",
+    "LOOP_AT_ONCE_S",
+    "LOOP_SHARE",
+    "MAX_OWED_S",
     "OPERATIONS",
     "PART_BYTES",
     "SESSION_HEADER",
@@ -56,10 +70,12 @@ __all__ = [
     "ApprovalFeed",
     "ApprovalRecord",
     "Bounds",
+    "Bucket",
     "Captures",
     "Deciding",
     "Dispatcher",
     "Entry",
+    "Fairness",
     "HostAsk",
     "HubCall",
     "JoinedSocket",
@@ -91,6 +107,7 @@ __all__ = [
     "cut_off_failure",
     "entry_shape",
     "hub_actor",
+    "is_free",
     "lifecycle_shape",
     "open_oversight",
     "packed",
@@ -98,5 +115,6 @@ __all__ = [
     "plain_tool_name",
     "room_candidates",
     "selected",
+    "timed",
     "unpacked",
 ]

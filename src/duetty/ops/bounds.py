@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from duetty.clock import SystemClock
 from duetty.descriptors import connections, strangers
+from duetty.ops.fairness import Fairness
 from duetty.ops.shares import Shares
 from duetty.session import MAX_VIEWERS
 
@@ -67,6 +69,7 @@ TABLE = (
     Bound(name="subscriptions", what="MCP subscriptions", most=_fixed(1_024), each=1 / 2),
     Bound(name="tasks", what="MCP tasks", most=_fixed(1_000)),
     Bound(name="waits", what="calls that wait", most=_fixed(1_024)),
+    Bound(name="answers", what="bytes of answers that wait to be read", most=_fixed(64 * MIB)),
     Bound(name="uploads", what="bytes of requests that arrive", most=_fixed(64 * MIB)),
 )
 
@@ -76,6 +79,9 @@ class Bounds:
 
     def __init__(self) -> None:
         self._shares = {bound.name: bound.shares() for bound in TABLE}
+        self.fairness = Fairness(SystemClock())
+        """What each has used of the loop and of what it reads."""
+
         self.strangers: dict[Any, str] = {}
         """Connections that have shown no credential yet, oldest first, and their sources."""
 

@@ -109,7 +109,10 @@ def _below(workspace: str, cwd: str, path: str) -> str:
     given = os.path.normpath(f"{begin}/{path}")
     if not _is_inside(given, top):
         raise FileRefused("it is outside the workspace")
-    real = os.path.realpath(given)
+    try:
+        real = os.path.realpath(given)
+    except OSError as error:  # a link that went while it was followed
+        raise FileMissing("there is no such file in the workspace") from error
     if not _is_inside(real, top):
         raise FileRefused("a link leads out of the workspace")
     for each in (given, real):

@@ -187,7 +187,7 @@ class View:
 
     async def screen(self, *, styled: bool) -> dict[str, Any]:
         """As `screen.get` tells it."""
-        return await screen_shape(self._session, styled=styled)
+        return await screen_shape(self._session, styled=styled, owner=self._actor.identity)
 
     @property
     def total_rows(self) -> int:

@@ -17,7 +17,7 @@ from duetty.errors import (
     SessionNotFound,
     SeveralMachines,
 )
-from duetty.hub import SCOPES_OF, RemoteNode, Share
+from duetty.hub import SCOPES_OF, RemoteNode
 from duetty.ops.operation import Operation
 from duetty.ops.permits import permit
 from duetty.ops.services import Services
@@ -51,18 +51,16 @@ class Reachable:
 def reachable(actor: Actor, services: Services) -> list[Reachable]:
     """The caller's own machines, and those of sessions that were shared with them."""
     own = [Reachable(node=node, actor=actor) for node in services.hub.nodes(actor.user)]
+    given: dict[tuple[str | None, str, str], frozenset[Scope]] = {}
+    for share in services.users.of(actor.user):  # several of one session count together
+        place = share.owner, share.node, share.session
+        given[place] = given.get(place, frozenset()) | SCOPES_OF[share.role]
     shared = [
-        Reachable(node=node, actor=_limited(actor, share))
-        for share in services.users.of(actor.user)
-        if (node := services.hub.joined_node(share.node, share.owner)) is not None
-        and share.session in node.sessions
+        Reachable(node=node, actor=replace(actor, scopes=actor.scopes & scopes, session_id=session))
+        for (owner, id_, session), scopes in given.items()
+        if (node := services.hub.joined_node(id_, owner)) is not None and session in node.sessions
     ]
     return own + shared
-
-
-def _limited(actor: Actor, share: Share) -> Actor:
-    """The actor, with what the share's role lets it do, in that one session."""
-    return replace(actor, scopes=actor.scopes & SCOPES_OF[share.role], session_id=share.session)
 
 
 def destination(

@@ -21,6 +21,7 @@ from duetty.hub import (
 )
 from duetty.ops.permits import permit
 from duetty.ops.services import Services
+from duetty.wire.json_values import MAX_VALUES, has_few_values
 
 log = logging.getLogger("duetty.hub")
 
@@ -100,6 +101,8 @@ async def _converse(
 
 def _take_sessions(node: RemoteNode, message: str) -> bool:
     """Whether its sessions changed."""
+    if not has_few_values(message):
+        raise LinkBroken(f"a message has more than {MAX_VALUES} values")
     with suppress(ValueError, RecursionError):
         fields = json.loads(message)
         if isinstance(fields, dict) and "sessions" in fields:

@@ -85,7 +85,10 @@ async def _snapshot(
     draw = _with_elements(session) if params.elements else _alone
     above = session.total_rows if params.format == "vt" and not params.elements else 0
     drawn_ = await drawn(
-        session, partial(draw, params.format, session.name), cells=cells_of(session, above=above)
+        session,
+        partial(draw, params.format, session.name),
+        cells=cells_of(session, above=above),
+        owner=actor.identity,
     )
     match params.format:
         case "vt":

@@ -38,6 +38,9 @@ from duetty.wire.results import (
 
 MAX_ROWS = 10_000
 ROWS_PER_TURN = 200
+MAX_SPANS = 100_000
+"""Of one answer; the rows below are asked for with the next one. Ten thousand rows of ordinary text have fewer."""
+
 CELLS_PER_TURN = 16_000
 """Styles take 25 µs a row of eighty: ten thousand of them at once would hold all other calls up."""
 
@@ -45,7 +48,7 @@ CELLS_PER_TURN = 16_000
 async def _screen(
     params: ScreenParams, session: Session, services: Services, actor: Actor
 ) -> dict[str, Any]:
-    screen = await screen_shape(session, styled=params.format == "styled")
+    screen = await screen_shape(session, styled=params.format == "styled", owner=actor.identity)
     screen["last_activity_ms"] = int(session.activity.quiet_s() * 1000)
     return screen
 
@@ -59,7 +62,8 @@ async def _scrollback(
     first: dict[str, Any] = scrollback_as_json(
         session.scrollback(offset=params.offset, limit=min(limit, turn), styled=styled)
     )
-    while len(first["lines"]) < limit and len(first["lines"]) % turn == 0:
+    spans = _spans(first["lines"]) if styled else 0
+    while len(first["lines"]) < limit and len(first["lines"]) % turn == 0 and spans < MAX_SPANS:
         await anyio.lowlevel.checkpoint()
         at = first["offset"] + len(first["lines"])
         rows = min(turn, limit - len(first["lines"]))
@@ -69,7 +73,12 @@ async def _scrollback(
         if not more["lines"]:
             break
         first["lines"] += more["lines"]
+        spans += _spans(more["lines"]) if styled else 0
     return first
+
+
+def _spans(lines: list[Any]) -> int:
+    return sum(map(len, lines))
 
 
 async def _blocks(

@@ -44,6 +44,7 @@ from duetty.ops.operation import Operation, OperationCall
 from duetty.ops.remote_callers import Hearing, caller_of, plain_text
 from duetty.ops.services import Services
 from duetty.policy import Deny
+from duetty.wire.json_values import MAX_ANSWER_VALUES, has_few_values
 from duetty.wire.results import Done, SessionInfo
 
 ANSWER_S = 30.0
@@ -221,6 +222,8 @@ def _returned(operation: str, run: Any) -> TypeAdapter[Any]:
 def _shaped(node: RemoteNode, operation: Operation[Any, Any], body: bytes) -> Any:
     if operation.route.status == 204:
         return Done()
+    if not has_few_values(body, MAX_ANSWER_VALUES):
+        raise ServerUnavailable(f"its answer has more than {MAX_ANSWER_VALUES} values")
     try:
         parsed = json.loads(body)
         TypeAdapter(operation.result).validate_python(parsed)

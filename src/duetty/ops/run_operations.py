@@ -200,7 +200,11 @@ async def run_result(
     answer: RunAnswer, session: Session, params: WatchParams, services: Services, who: Actor
 ) -> RunResult:
     output, blocks = answer.output, answer.blocks
-    shown = await screen_shape(session, styled=params.format == "styled") if params.screen else None
+    shown = (
+        await screen_shape(session, styled=params.format == "styled", owner=who.identity)
+        if params.screen
+        else None
+    )
     alternate = session.alternate_active
     changed = session.shown.changes(who.caller, session.rows(), alternate=alternate)
     cursor = session.cursor
@@ -251,7 +255,9 @@ async def _wait(
             details={
                 "state": session.state().word,
                 "generation": session.activity.generation,
-                "screen": await screen_shape(session, styled=params.format == "styled"),
+                "screen": await screen_shape(
+                    session, styled=params.format == "styled", owner=actor.identity
+                ),
             },
         )
     reason, match, block = found
@@ -268,7 +274,7 @@ async def _wait(
         terminal=session.terminal_mode,
         block=block,
         exit_code=exit_code_of(session),
-        screen=await screen_shape(session, styled=params.format == "styled"),
+        screen=await screen_shape(session, styled=params.format == "styled", owner=actor.identity),
         scrollback_lines=session.total_rows,
         last_activity_ms=int(session.activity.quiet_s() * 1000),
     )
@@ -316,7 +322,7 @@ async def _idle(params: IdleParams, session: Session, services: Services, actor:
             details={"generation": session.activity.generation, "state": session.state().word},
         )
     return Idle(
-        screen=await screen_shape(session, styled=params.format == "styled"),
+        screen=await screen_shape(session, styled=params.format == "styled", owner=actor.identity),
         scrollback_lines=session.total_rows,
         generation=session.activity.generation,
         last_activity_ms=int(session.activity.quiet_s() * 1000),

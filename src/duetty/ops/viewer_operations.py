@@ -45,7 +45,9 @@ async def _any_idle(params: AnyIdleParams, services: Services, actor: Actor) -> 
         )
         return AnyIdle(
             session=first.session.name,
-            screen=await screen_shape(first.session, styled=params.format == "styled"),
+            screen=await screen_shape(
+                first.session, styled=params.format == "styled", owner=actor.identity
+            ),
             scrollback_lines=first.session.total_rows,
             generation=first.generation,
         )

@@ -7,6 +7,7 @@ terminal, which the emulator makes in milliseconds, so the session goes on meanw
 from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 import anyio
 import anyio.to_thread
@@ -22,7 +23,13 @@ LARGE_CELLS = 10_000
 MAX_CELLS = 100_000
 """Of a screen that is written with its styles or drawn: 400 by 250. Each cell may be a hundred bytes."""
 
+MAX_SPANS = 20_000
+"""Of a screen that is written with its styles: a megabyte. An ordinary screen has some thousand."""
+
 WORKERS = 2
+"""One caller uses one of them at a time; its further requests wait."""
+
+_turns: WeakValueDictionary[str, anyio.Semaphore] = WeakValueDictionary()
 
 
 def cells_of(session: Session, *, above: int = 0) -> int:
@@ -31,20 +38,40 @@ def cells_of(session: Session, *, above: int = 0) -> int:
     return cols * min(rows + above, session.total_rows)
 
 
-async def drawn(session: Session, draw: Callable[[Terminal], Drawn], *, cells: int) -> Drawn:
-    """What `draw` makes of the terminal as it is now."""
+async def drawn(
+    session: Session,
+    draw: Callable[[Terminal], Drawn],
+    *,
+    cells: int,
+    owner: str,
+    begun: Callable[[], None] = lambda: None,
+) -> Drawn:
+    """What `draw` makes of the terminal as it is when its turn comes; `begun` is called at that moment."""
     if cells <= LARGE_CELLS:
+        begun()
         return draw(session.terminal)
-    state = session.terminal.snapshot()
-    return await anyio.to_thread.run_sync(_drawn, state, draw, limiter=_workers())
+    turn = _turns.get(owner)
+    if turn is None:
+        turn = _turns[owner] = anyio.Semaphore(1)
+    async with turn, _workers():
+        begun()
+        state = session.terminal.snapshot()
+        return await anyio.to_thread.run_sync(_drawn, state, draw)
 
 
-async def screen_shape(session: Session, *, styled: bool) -> dict[str, Any]:
-    """The answer of `screen.get`; a screen that is too large for styles comes without them."""
+async def screen_shape(session: Session, *, styled: bool, owner: str) -> dict[str, Any]:
+    """The answer of `screen.get`; a screen that has too many styles comes without them."""
     cells = cells_of(session)
     if not styled or cells > MAX_CELLS:
         return screen_json(session.screen(styled=False))
-    return await drawn(session, lambda it: screen_json(it.screen(styled=True)), cells=cells)
+    return await drawn(session, _styled, cells=cells, owner=owner)
+
+
+def _styled(terminal: Terminal) -> dict[str, Any]:
+    screen = terminal.screen(styled=True)
+    if sum(map(len, screen.lines)) > MAX_SPANS:
+        screen = terminal.screen(styled=False)
+    return screen_json(screen)
 
 
 def _drawn(state: bytes, draw: Callable[[Terminal], Drawn]) -> Drawn:

@@ -106,7 +106,19 @@ async def _snapshot(
     ):
         return last.snapshot
     seq, offset = session.log.seq, session.journal.end
-    screen = await drawn(session, lambda it: it.dump(scrollback_rows=scrollback_rows), cells=cells)
+
+    def begun() -> None:
+        nonlocal seq, offset, cols, rows
+        seq, offset = session.log.seq, session.journal.end
+        cols, rows = session.terminal_size
+
+    screen = await drawn(
+        session,
+        lambda it: it.dump(scrollback_rows=scrollback_rows),
+        cells=cells,
+        owner=f"viewers of {session.profile.id}",
+        begun=begun,
+    )
     snapshot = Snapshot(seq=seq, offset=offset, cols=cols, rows=rows, screen=screen)
     session.viewers.last_dump = _Dumped(
         snapshot=snapshot,

@@ -16,6 +16,7 @@ from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_a
 
 from duetty.errors import DuettyError, UpstreamFault
 from duetty.upstreams.child import Child
+from duetty.wire.json_values import MAX_ANSWER_VALUES, has_few_values
 
 MAX_MESSAGE_BYTES = 32 * 1024 * 1024
 MAX_GARBAGE = 1_000
@@ -133,18 +134,23 @@ async def _read(
 
 def _message(line: bytes | TooLong) -> SessionMessage | None:
     if isinstance(line, TooLong):
-        found = _ID.search(line.head)
-        if found is None:
-            return None
-        number = int(found[1]) if found[1].isdigit() else found[1][1:-1].decode("utf-8", "replace")
-        error = ErrorData(
-            code=INTERNAL_ERROR, message=f"its answer has more than {MAX_MESSAGE_BYTES} bytes"
-        )
-        return SessionMessage(JSONRPCError(jsonrpc="2.0", id=number, error=error))
+        return _refused(line.head, f"{MAX_MESSAGE_BYTES} bytes")
+    if not has_few_values(line, MAX_ANSWER_VALUES):
+        return _refused(line[:HEAD_BYTES], f"{MAX_ANSWER_VALUES} values")
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
     except ValueError:
         return None
+
+
+def _refused(head: bytes, bound: str) -> SessionMessage | None:
+    """The end of the call that it answers, if its beginning names one."""
+    found = _ID.search(head)
+    if found is None:
+        return None
+    number = int(found[1]) if found[1].isdigit() else found[1][1:-1].decode("utf-8", "replace")
+    error = ErrorData(code=INTERNAL_ERROR, message=f"its answer has more than {bound}")
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=number, error=error))
 
 
 def _length(line: bytes | TooLong) -> str:

@@ -6,7 +6,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from duetty.edges.http.fairness import (
+from duetty.ops.fairness import (
     BYTES_AT_ONCE,
     BYTES_PER_S,
     LOOP_AT_ONCE_S,

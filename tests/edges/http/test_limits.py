@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetty.edges.http.limits import MAX_OWNERS, Bucket, is_loopback
+from duetty.edges.http.limits import is_loopback
+from duetty.ops.fairness import MAX_OWNERS, Bucket
 
 
 @dataclass

@@ -2,7 +2,7 @@
 import { Fragment } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { type Connection, socket } from "../protocol/socket";
-import { asked, bypasses, takeBack } from "../state/approvals";
+import { asked, bypasses } from "../state/approvals";
 import { ask, dialog } from "../state/dialogs";
 import { nextWaiting, shownKeys } from "../state/keys";
 import { machine } from "../state/machines";
@@ -10,7 +10,7 @@ import { alarmed, dismiss, notices, spoken } from "../state/notices";
 import { current, focusMode, listShown, roomy } from "../state/panes";
 import { type Route, base, navigate, route } from "../state/route";
 import { waiting } from "../state/sessions";
-import { Button, Kbd, Menu, clockTime, lazy, loadAhead, parts } from "../ui/ui";
+import { Button, Kbd, Menu, lazy, loadAhead, parts } from "../ui/ui";
 import { Logo } from "../ui/logo";
 import { SessionList } from "./SessionList";
 import { Sessions } from "./Sessions";
@@ -31,6 +31,7 @@ const Audit = lazy(() => import("./Audit").then((loaded) => loaded.Audit));
 const Tools = lazy(() => import("./Tools").then((loaded) => loaded.Tools));
 const Agent = lazy(() => import("./Agent").then((loaded) => loaded.Agent));
 const Policy = lazy(() => import("./Policy").then((loaded) => loaded.Policy));
+const Unasked = lazy(() => import("./Unasked").then((loaded) => loaded.Unasked));
 const MachineChoice = lazy(() => import("./MachineChoice").then((loaded) => loaded.MachineChoice));
 const loadDialogs = () => import("./Dialogs").then((loaded) => loaded.Dialogs);
 const Dialogs = lazy(loadDialogs);
@@ -114,7 +115,7 @@ export function Shell() {
         <Link state={state} />
       </header>
       <Banner state={state} />
-      <Unasked />
+      {bypasses.value.length > 0 && <Unasked />}
       <Damage state={state} />
       <main class={css.main}>
         {withList && <SessionList />}
@@ -216,20 +217,6 @@ function Banner({ state }: { state: Connection }) {
     <div class={css.banner} role="status">
       No connection to the server. What you see is the last it sent. {seconds > 0 ? `Next try in ${seconds} s.` : "Trying…"}
       <Button onClick={() => socket.retryNow()}>Try now</Button>
-    </div>
-  );
-}
-
-/** What runs unasked for a time is in sight for as long as it does. */
-function Unasked() {
-  const [first, ...more] = bypasses.value;
-  if (!first?.expires_at) return null;
-  return (
-    <div class={css.unasked} role="status" id="unasked">
-      <b>Unasked until {clockTime(first.expires_at)}</b>
-      <span title={first.rule}>{first.classes.length ? `${first.classes.join(", ")} in ${first.project ?? first.session}` : first.rule.replace(/^allow /, "")}</span>
-      {more.length > 0 && <Button onClick={() => navigate("approvals")}>and {more.length} more</Button>}
-      <Button onClick={() => takeBack(first)}>Take back</Button>
     </div>
   );
 }

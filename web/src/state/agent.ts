@@ -80,3 +80,11 @@ export const resume = (id: string) => socket.call("agent.resume", { conversation
 
 export const completions = (text: string, session: string | null) =>
   socket.call("agent.complete", { text, ...(session ? { session } : {}) }).then((found) => found.values, () => []);
+
+/** What the actions of the palette ask for, by their ids. */
+export const WISHES: Record<string, string> = {
+  "fix-error": "Find out why the last failed command of this terminal failed, and propose the smallest change that mends it.",
+  "explain-output": "Explain what the last command of this terminal did and what its output means, shortly.",
+  "review-changes": "Review what is changed in this terminal's repository and not committed: mistakes first, then a commit message.",
+  "sum-up-session": "Sum up what was done in this terminal, what came of it, and what is left to do.",
+};

@@ -1,10 +1,8 @@
 // Questions that agents' calls put to a person: those that wait, and how the ones seen here ended.
 import { batch, computed, signal } from "@preact/signals";
-import type { ApprovalInfo, ApproveParams, StandingInfo } from "../protocol/operations";
+import type { ApprovalInfo, ApproveParams } from "../protocol/operations";
 import { socket } from "../protocol/socket";
 import { happenedNow, untilMs } from "./clock";
-import { ask } from "./dialogs";
-import { complain, notify } from "./notices";
 import { inPath } from "./route";
 
 export type { ApprovalInfo } from "../protocol/operations";
@@ -139,11 +137,5 @@ export const mayStand = () => socket.may("admin") && !socket.me.value?.session;
 
 /** Answers that let more than one line through, for a time: always in sight. */
 export const bypasses = computed(() => socket.standing.value.filter((each) => each.expires_at !== null));
-
-/** Asks first: a slip of a finger must not bring questions back either. */
-export function takeBack(each: StandingInfo): void {
-  const run = () => void socket.call("approval.revoke", { standing: each.id }).then(() => notify("You are asked again from now on", { kind: "good" }), complain);
-  ask({ is: "confirm", title: "Take this approval back?", text: "From now on you are asked again.", detail: each.rule, yes: "Take back", danger: true, run });
-}
 
 export const approvalPath = (id: string) => `approvals/${inPath(id)}`;

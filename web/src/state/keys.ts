@@ -1,6 +1,5 @@
 // Every action the page knows, once: the palette lists them, keys run them, the sheet explains them.
 // Inside a terminal all keys belong to the program, except Ctrl+Shift (Cmd+Shift on a Mac) and F6.
-import { problem, send } from "./agent";
 import { complain, notify } from "./notices";
 import { approvalPath, asked } from "./approvals";
 import { ask, dialog } from "./dialogs";
@@ -43,10 +42,10 @@ export const actions: Action[] = [
   { id: "next", title: "Next command", group: "Commands", keys: "Ctrl+Shift+ArrowDown", when: hasView, run: () => currentView.value?.toCommand(1) },
   { id: "find", title: "Find in this session", group: "Commands", keys: "Ctrl+Shift+F", when: hasView, run: () => currentView.value?.find() },
   { id: "history", title: "Search everything that was ever run", group: "Commands", outside: "g h", run: () => navigate("history") },
-  { id: "fix-error", title: "Fix the last error", group: "Commands", when: inSession, run: () => askAgent("Find out why the last failed command of this terminal failed, and propose the smallest change that mends it.") },
-  { id: "explain-output", title: "Explain the last output", group: "Commands", when: inSession, run: () => askAgent("Explain what the last command of this terminal did and what its output means, shortly.") },
-  { id: "review-changes", title: "Review the changes in git", group: "Commands", when: inSession, run: () => askAgent("Review what is changed in this terminal's repository and not committed: mistakes first, then a commit message.") },
-  { id: "sum-up-session", title: "Sum up this session", group: "Commands", when: inSession, run: () => askAgent("Sum up what was done in this terminal, what came of it, and what is left to do.") },
+  { id: "fix-error", title: "Fix the last error", group: "Commands", when: inSession, run: () => void askAgent("fix-error") },
+  { id: "explain-output", title: "Explain the last output", group: "Commands", when: inSession, run: () => void askAgent("explain-output") },
+  { id: "review-changes", title: "Review the changes in git", group: "Commands", when: inSession, run: () => void askAgent("review-changes") },
+  { id: "sum-up-session", title: "Sum up this session", group: "Commands", when: inSession, run: () => void askAgent("sum-up-session") },
   { id: "text", title: "Text view: commands and output as a document", group: "View", keys: "Ctrl+Shift+X", when: hasView, run: () => currentView.value?.toggleText() },
   { id: "scrollback", title: "All of the scrollback", group: "View", keys: "Ctrl+Shift+Home", when: hasView, run: () => currentView.value?.openScrollback() },
   { id: "copy", title: "Copy selection", group: "View", keys: "Ctrl+Shift+C", when: hasView, run: () => currentView.value?.copy() },
@@ -88,9 +87,11 @@ export function nextWaiting(): void {
 }
 
 /** Begins a conversation about the session that is shown. */
-function askAgent(words: string): void {
+async function askAgent(wanted: string): Promise<void> {
   const name = current.value;
-  if (name) void send(`${words} @session:${name}`, null, name).then((sent) => sent || complain(new Error(problem.value)));
+  if (!name) return;
+  const { WISHES, problem, send } = await import("./agent");
+  if (!(await send(`${WISHES[wanted]} @session:${name}`, null, name))) complain(new Error(problem.value));
 }
 
 /** Beside the terminal if it is there, else on its own screen. */

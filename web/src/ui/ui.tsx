@@ -201,14 +201,15 @@ export function lazy<Props extends object = object>(load: () => Promise<Function
   let part: FunctionComponent<Props> | null = null;
   return function Lazy(props: Props) {
     const [, redraw] = useState(0);
+    const Part = part;
     useEffect(() => {
-      if (part) return;
+      // Another of its kind may have loaded it between this one's drawing and its effect.
+      if (part) return Part ? undefined : redraw(1);
       return loading(load, (loaded) => {
         part = loaded;
         redraw(1);
       });
     }, []);
-    const Part = part;
     return Part ? <Part {...props} /> : null;
   };
 }

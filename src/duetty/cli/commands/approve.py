@@ -39,7 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="and later calls too: conversation, session, project, or a time up to 8h (hour, 2h, 30m);"
         " `duetty approvals` says what each lets through",
     )
-    how.add_argument("--always", action="store_true", help="the same line, wherever it comes again")
+    how.add_argument(
+        "--always", action="store_true", help="the same line in the same directory, from now on"
+    )
     how.add_argument("--edit", metavar="LINE", help="run this instead")
     parser.add_argument(
         "--confirm",

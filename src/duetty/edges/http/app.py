@@ -68,7 +68,7 @@ def make_app(
         whole = JwtKeys(whole, guard.access.jwt)
     if guard.access.fetch is not None:
         whole = Passed(whole, guard.access.fetch)
-    whole = Fair(PlainPaths(whole), guard.fairness, guard.access.bounds["uploads"])
+    whole = Fair(PlainPaths(whole), guard.access.bounds)
     return SecurityHeaders(RateLimit(whole, rate_limit, clock))
 
 

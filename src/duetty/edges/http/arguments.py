@@ -14,6 +14,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from duetty.errors import BadArguments, Deadline, UnsupportedMediaType
 from duetty.ops import Operation
+from duetty.wire.json_values import MAX_VALUES, has_few_values
 
 MAX_BODY_BYTES = 1024 * 1024
 MAX_QUERY_FIELDS = 200
@@ -158,6 +159,10 @@ async def _json_body(request: Request) -> Mapping[str, object]:
     if kind != "application/json":
         raise UnsupportedMediaType(
             "the body must be JSON", hint="send 'Content-Type: application/json'"
+        )
+    if not has_few_values(body):
+        raise BodyTooLarge(
+            f"the body has more than {MAX_VALUES} values", hint="send it in several requests"
         )
     try:
         parsed = json.loads(

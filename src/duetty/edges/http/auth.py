@@ -7,17 +7,15 @@ socket, whose peer was checked when it connected.
 """
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from starlette.requests import HTTPConnection
 
 from duetty.calls import INSIDE, Actor, Scope
-from duetty.clock import SystemClock
-from duetty.edges.http.fairness import Fairness
 from duetty.edges.http.origins import Origins
 from duetty.edges.http.peer import ADMITTED, Peer, source_of
 from duetty.errors import AuthInvalid, AuthRequired, OriginNotAllowed
-from duetty.ops import Access, Live
+from duetty.ops import Access, Fairness, Live
 
 COOKIE = "duetty"
 """How the name of a cookie begins; the rest is the instance's, since ports of a host share cookies."""
@@ -53,7 +51,6 @@ class Guard:
     own_socket: str = ""
     """By which the variables of what we started name us."""
 
-    fairness: Fairness = field(default_factory=lambda: Fairness(SystemClock()))
     instance: str = ""
     """Part of the cookies' names: another server on the same host has other cookies."""
 
@@ -61,6 +58,10 @@ class Guard:
         """A browser takes a cookie of such a name from no neighbour and over no plain connection."""
         kind = "" if not tls else "__Secure-" if prefix else "__Host-"
         return f"{kind}{COOKIE}-{self.instance}" if self.instance else f"{kind}{COOKIE}"
+
+    @property
+    def fairness(self) -> Fairness:
+        return self.access.bounds.fairness
 
     @property
     def live(self) -> Live:

@@ -29,6 +29,7 @@ from duetty.errors import (
     Unavailable,
 )
 from duetty.ops import OPERATIONS, Dispatcher
+from duetty.wire.json_values import MAX_VALUES, has_few_values
 from duetty.wire.results import SessionInfo
 from duetty.wire.rooms import RoomTools
 
@@ -165,6 +166,8 @@ async def _body(request: Request) -> dict[str, Any]:
                 raise BadArguments(f"the body has more than {MAX_BODY_BYTES} bytes")
     except ClientDisconnect as error:
         raise BadArguments("the client went away") from error
+    if not has_few_values(gathered):
+        raise BadArguments(f"the body has more than {MAX_VALUES} values")
     try:
         parsed = json.loads(gathered, parse_constant=no_constant)
     except (ValueError, RecursionError) as error:

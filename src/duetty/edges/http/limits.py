@@ -1,8 +1,6 @@
-"""How much one owner may have in a time, and how many requests one address may make."""
+"""How many requests one address may make."""
 
 import math
-from collections import OrderedDict
-from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import ip_address
 
@@ -11,59 +9,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from duetty.clock import Clock
 from duetty.edges.http.errors import error_response
 from duetty.errors import RateLimited
-
-MAX_OWNERS = 4_096
-"""Owners remembered; the one not heard of for longest starts anew."""
+from duetty.ops import Bucket
 
 REMOTE_PER_S = 100
 """For other machines, when the settings say nothing."""
-
-
-@dataclass(slots=True)
-class _Bucket:
-    left: float
-    at_s: float
-
-
-class Bucket:
-    """So much a second for each owner, and `at_once` after a pause: what a second gives, by default."""
-
-    def __init__(self, per_s: float, clock: Clock, *, at_once: float | None = None) -> None:
-        self._per_s = per_s
-        self._at_once = per_s if at_once is None else at_once
-        self._clock = clock
-        self._owners: OrderedDict[str, _Bucket] = OrderedDict()
-
-    def take(self, owner: str) -> float:
-        """One, if there is one: 0, or the seconds until there is."""
-        bucket = self._filled(owner)
-        if bucket.left < 1:
-            return (1 - bucket.left) / self._per_s
-        bucket.left -= 1
-        return 0.0
-
-    def spend(self, owner: str, amount: float) -> None:
-        """So much, whether it is there or owed from now on."""
-        self._filled(owner).left -= amount
-
-    def owed_s(self, owner: str) -> float:
-        """The seconds until nothing is owed."""
-        bucket = self._owners.get(owner)
-        if bucket is None or bucket.left >= 0:  # it only fills meanwhile
-            return 0.0
-        return max(0.0, -self._filled(owner).left / self._per_s)
-
-    def _filled(self, owner: str) -> _Bucket:
-        now_s = self._clock.monotonic_s()
-        bucket = self._owners.get(owner)
-        if bucket is None:
-            bucket = self._owners[owner] = _Bucket(self._at_once, now_s)
-            if len(self._owners) > MAX_OWNERS:
-                self._owners.popitem(last=False)
-        self._owners.move_to_end(owner)
-        bucket.left = min(self._at_once, bucket.left + (now_s - bucket.at_s) * self._per_s)
-        bucket.at_s = now_s
-        return bucket
 
 
 class RateLimit:

@@ -199,6 +199,7 @@ class PeerCheckedProtocol(HttpToolsProtocol):
         self._owner = self._give_back = None
 
     def go(self) -> None:
+        self._part()
         self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
@@ -249,7 +250,14 @@ class PeerCheckedProtocol(HttpToolsProtocol):
         self._on_closed()
         self.pipeline.clear()
         self._unread = b""
+        self._part()
         super().connection_lost(exc)
+
+    def _part(self) -> None:
+        """The client of the request in progress is gone; uvicorn marks only the newest request."""
+        if self._running is not None and not self._running.response_complete:
+            self._running.disconnected = True
+            self._running.message_event.set()
 
     def handle_websocket_upgrade(self) -> None:
         """Raises nothing: bytes that cannot be an upgrade are refused like all others."""

@@ -96,6 +96,10 @@ from duetty.edges.mcp.tasks import (
 )
 from duetty.errors import DuettyError, NotFound, ServerStopping
 from duetty.hosts import Ability
+from duetty.ops import timed
+
+SDK_S = 0.0005
+"""What the SDK takes of the loop for a message besides its answer, about."""
 
 PROGRESS_S = 1.0
 """Between two signs of life of a call that waits, for callers that asked for them."""
@@ -284,8 +288,14 @@ class Core:
         return server
 
     async def _observe(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """The SDK answers in tasks of its own: what that takes of the loop is its caller's all the same."""
+        owner = self._caller(ctx).actor.identity
+        fairness = self._dispatcher.bounds.fairness
+        fairness.ran(owner, SDK_S)
+        return await timed(self._observed(ctx, call_next), partial(fairness.ran, owner))
+
+    async def _observed(self, context: Context, call_next: CallNext) -> HandlerResult:
         """What the handshake era needs and the SDK has no handler for; and who the client is."""
-        context = ctx
         if context.method == "notifications/cancelled":
             self._cancel_plain(context)
         elif is_modern(context):
@@ -488,10 +498,14 @@ class Core:
             abilities=abilities_of(context),
         )
 
-    def calls(self, context: Context, dialect: str | None = None) -> Calls:
+    def _caller(self, context: Context) -> Caller:
         request = context.request
         caller = context.lifespan_context if request is None else request.scope[SCOPE_CALLER]
         assert isinstance(caller, Caller)
+        return caller
+
+    def calls(self, context: Context, dialect: str | None = None) -> Calls:
+        caller = self._caller(context)
         name = dialect or self._dialect.name
         return self._calls(caller, client_name(context), name, self._peer(context))
 

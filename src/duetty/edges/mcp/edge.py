@@ -7,8 +7,10 @@ the server has time.
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +25,13 @@ from starlette.types import Receive, Scope, Send
 from duetty.calls import Actor
 from duetty.edges.mcp.dialect import Caller, Dispatching
 from duetty.edges.mcp.resource_metadata import challenge
-from duetty.errors import AuthInvalid, AuthRequired, DuettyError, UnsupportedMediaType
+from duetty.errors import (
+    AuthInvalid,
+    AuthRequired,
+    DuettyError,
+    Exhausted,
+    UnsupportedMediaType,
+)
 from duetty.ops import SESSION_HEADER, Live
 
 if TYPE_CHECKING:
@@ -39,6 +47,10 @@ RETRY_S = 1.0
 
 ANSWERED_S = 0.5
 """For the answers to calls that the end of the server cut off to be on their way."""
+
+TOLD_S = 1.0
+INVALID_REQUEST = -32600
+"""As the SDK has it, which may not be loaded yet."""
 
 log = logging.getLogger("duetty.mcp")
 
@@ -144,9 +156,14 @@ class McpEdge:
             if not self._is_own_user(stream.extra(SocketAttribute.raw_socket)):  # noqa: S610 - no Django here
                 return
             self.connections += 1
+            bounds = self._dispatcher.bounds
             try:
-                transports = await self._loaded()
-                await transports.lines(LOCAL, stream)
+                with bounds["connections"].taken(LOCAL.actor):
+                    transports = await self._loaded()
+                    with bounds["mcp_sessions"].taken(LOCAL.actor):
+                        await transports.lines(LOCAL, stream)
+            except Exhausted as error:
+                await _tell(stream, error)
             except Exception:
                 # One bad connection must not cost the others theirs.
                 log.exception("mcp_connection_crashed")
@@ -181,6 +198,14 @@ class McpEdge:
         await self._ready.wait()
         assert self._transports is not None
         return self._transports
+
+
+async def _tell(stream: SocketStream, error: DuettyError) -> None:
+    """Why a connection is closed before anything was read of it."""
+    reason = {"code": INVALID_REQUEST, "message": f"{error.message}; {error.hint}"}
+    line = json.dumps({"jsonrpc": "2.0", "id": None, "error": reason})
+    with anyio.move_on_after(TOLD_S), suppress(anyio.BrokenResourceError):
+        await stream.send(line.encode() + b"\n")
 
 
 def _refuse_other_than_json(request: Request) -> None:

@@ -18,7 +18,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import ERROR_CODE_HTTP_STATUS
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 from starlette.types import Message, Receive, Scope, Send
 
 from duetty.edges.mcp.batch import Batch, batch_of, may_batch
@@ -79,7 +79,7 @@ async def exchange(
             return receive
         if peer is None and not (session and may_batch(version, None)):
             return receive
-    body, again = await _body(receive)
+    body, again = await body_of(receive, MAX_BODY_BYTES)
     if body.lstrip().startswith(b"[") and not is_modern and may_batch(version, peer):
         return batch_of(body, receive) or again
     if not is_modern and peer is None:
@@ -163,8 +163,13 @@ def _has_bad_id(body: bytes) -> bool:
     return "id" in parsed and type(cast("Json", parsed)["id"]) not in (str, int)
 
 
-async def _body(receive: Receive) -> tuple[bytes, Receive]:
-    """The body, and a way to receive it again."""
+async def refuse_body(send: Send, reason: str) -> None:
+    error = {"code": t.PARSE_ERROR, "message": reason}
+    await _send(send, 413, to_json({"jsonrpc": "2.0", "id": None, "error": error}))
+
+
+async def body_of(receive: Receive, most: int) -> tuple[bytes, Receive]:
+    """The body, empty if it has more bytes than that; and a way to receive it again."""
     seen: list[Message] = []
     parts: list[bytes] = []
     size = 0
@@ -176,9 +181,9 @@ async def _body(receive: Receive) -> tuple[bytes, Receive]:
         part = message.get("body", b"")
         parts.append(part)
         size += len(part)
-        if not message.get("more_body", False) or size > MAX_BODY_BYTES:
+        if not message.get("more_body", False) or size > most:
             break
-    whole = size <= MAX_BODY_BYTES and seen[-1]["type"] == "http.request"
+    whole = size <= most and seen[-1]["type"] == "http.request"
     replayed = iter(seen)
 
     async def again() -> Message:

@@ -17,7 +17,6 @@ from typing import Any, Protocol, cast
 import anyio
 import mcp_types as t
 from anyio.abc import ByteStream, SocketAttribute, TaskGroup
-from anyio.streams.buffered import BufferedByteReceiveStream
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.server.lowlevel.server import Server
 from mcp.server.runner import serve_dual_era_loop
@@ -28,10 +27,18 @@ from mcp_types import jsonrpc_message_adapter
 from duetty.calls import Confinement
 from duetty.edges.mcp.core import Core, Use
 from duetty.edges.mcp.dialect import Caller
+from duetty.edges.mcp.line_reader import LOOK_S, LineReader, LineRefused
 from duetty.edges.mcp.peer import Peer
 from duetty.edges.mcp.plain_calls import PlainCall, odd_json, plain_call, progress_json
-from duetty.edges.mcp.sdk import MAX_MESSAGE_BYTES, request_key
-from duetty.errors import BadArguments, DuettyError
+from duetty.edges.mcp.sdk import request_key
+from duetty.errors import BadArguments, DuettyError, Exhausted
+from duetty.ops import Bounds, timed
+from duetty.wire.json_values import MAX_VALUES, has_few_values
+
+TOLD_S = 1.0
+"""For a connection that is closed to hear why."""
+
+_ID = re.compile(rb'"id"\s*:\s*(\d{1,15}|"[^"\\]{1,100}")')
 
 BAD_ID = "Invalid request: an id is a string or a whole number"
 
@@ -60,22 +67,26 @@ class Lines:
 
     stream: ByteStream
     caller: Caller
+    bounds: Bounds
 
     async def serve(self) -> None:
         """Until the other end closes; calls on their way are cancelled, commands go on."""
-        read = BufferedByteReceiveStream(self.stream)
         answers, to_write = anyio.create_memory_object_stream[Out](32)
         async with anyio.create_task_group() as tasks, answers, to_write:
-            tasks.start_soon(self._write, to_write)
+            read = LineReader(
+                self.stream, self.caller.actor, self.bounds, gone=tasks.cancel_scope.cancel
+            )
+            tasks.start_soon(self._write, to_write, read)
             peer = Peer(connection=token_hex(8))
             try:
-                await self._serve_messages(read, answers, peer)
+                await timed(self._serve_messages(read, answers, peer), read.ran)
             finally:
                 peer.go()
+                read.close()
                 tasks.cancel_scope.cancel()
 
     async def _serve_messages(
-        self, read: BufferedByteReceiveStream, answers: MemoryObjectSendStream[Out], peer: Peer
+        self, read: LineReader, answers: MemoryObjectSendStream[Out], peer: Peer
     ) -> None:
         caller, names = replace(self.caller, peer=peer), None
         while (message := await _next_message(read, answers)) is not None:
@@ -93,7 +104,9 @@ class Lines:
                 continue
             served = await self.served_for(names)
             raw = self.stream.extra(SocketAttribute.raw_socket, None)  # noqa: S610 - no Django here
-            run = _Run(core=served.core, server=served.server, caller=caller, raw=raw)
+            run = _Run(
+                core=served.core, server=served.server, caller=caller, raw=raw, gone=read.gone
+            )
             if isinstance(message, t.JSONRPCRequest) and message.method == "server/discover":
                 await _answer_apart(run, message, answers)
             else:
@@ -112,12 +125,16 @@ class Lines:
             return _refusal(t.INVALID_PARAMS, reason, message.id)
         return SessionMessage(t.JSONRPCResponse(jsonrpc="2.0", id=message.id, result={}))
 
-    async def _write(self, messages: MemoryObjectReceiveStream[Out]) -> None:
+    async def _write(self, messages: MemoryObjectReceiveStream[Out], read: LineReader) -> None:
         try:
             async for item in messages:
                 await self.stream.send(item if isinstance(item, bytes) else _line(item))
+                if isinstance(item, SessionMessage) and isinstance(
+                    item.message, t.JSONRPCResponse | t.JSONRPCError
+                ):
+                    read.unanswered.discard(item.message.id)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            return  # the reader sees the end, too
+            read.gone()  # the client left: its unread lines are dropped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +146,9 @@ class _Run:
     caller: Caller
     raw: socket.socket | None
     """What is behind the stream: its own way of sending takes two turns of the loop."""
+
+    gone: Callable[[], None]
+    """Called when the client has left."""
 
     async def __call__(
         self,
@@ -180,7 +200,8 @@ class _Run:
         except BlockingIOError:
             sent = 0
         except OSError:
-            return  # the reader sees the end, too
+            self.gone()
+            return
         if sent < len(line):
             answers.send_nowait(line[sent:])  # not a moment later: half of it is out
 
@@ -201,7 +222,7 @@ async def _serve_era(
     run: _Run,
     first: t.JSONRPCMessage,
     *,
-    read: BufferedByteReceiveStream,
+    read: LineReader,
     answers: MemoryObjectSendStream[Out],
 ) -> None:
     send, receive = anyio.create_memory_object_stream[SessionMessage | Exception](0)
@@ -209,8 +230,9 @@ async def _serve_era(
         tasks.start_soon(run, receive, answers.clone())
         message: t.JSONRPCMessage | None = first
         while message is not None:
+            _note(message, read.unanswered)
             await send.send(SessionMessage(message))
-            message = await _next_message(read, answers, _PlainWay(run, answers, tasks))
+            message = await _next_message(read, answers, _PlainWay(run, answers, tasks, read))
         tasks.cancel_scope.cancel()
 
 
@@ -219,14 +241,34 @@ class _PlainWay:
     run: _Run
     answers: MemoryObjectSendStream[Out]
     tasks: TaskGroup
+    read: LineReader
 
     def takes(self, line: bytes) -> bool:
         """Whether the line is a plain call, which is then on its way."""
         found = self.run.plain(line)
         if found is None:
             return False
-        self.tasks.start_soon(self.run.answer, *found, self.answers)
+        self.tasks.start_soon(self._answer, *found)
         return True
+
+    async def _answer(self, call: PlainCall, use: Use) -> None:
+        mark = object()
+        self.read.unanswered.add(mark)
+        try:
+            await timed(self.run.answer(call, use, self.answers), self.read.ran)
+        finally:
+            self.read.unanswered.discard(mark)
+
+
+def _note(message: t.JSONRPCMessage, unanswered: set[object]) -> None:
+    """Of a request that is cancelled no answer comes."""
+    match message:
+        case t.JSONRPCRequest():
+            unanswered.add(message.id)
+        case t.JSONRPCNotification(method="notifications/cancelled", params={"requestId": id_}):
+            unanswered.discard(id_)
+        case _:
+            pass
 
 
 def _introduced(caller: Caller, message: t.JSONRPCRequest) -> tuple[Caller, str | None]:
@@ -272,26 +314,26 @@ def _confined(caller: Caller, message: t.JSONRPCRequest) -> Caller:
 
 
 async def _next_message(
-    read: BufferedByteReceiveStream,
+    read: LineReader,
     answers: MemoryObjectSendStream[Out],
     plain: _PlainWay | None = None,
 ) -> t.JSONRPCMessage | None:
     """The next message for the SDK, or None at the end; lines that are none are answered with an error."""
     while True:
         try:
-            line = await read.receive_until(b"\n", MAX_MESSAGE_BYTES)
-        except anyio.DelimiterNotFound:
-            await answers.send(
-                _refusal(t.INVALID_REQUEST, f"a message has at most {MAX_MESSAGE_BYTES} bytes")
-            )
+            line = await read.next()
+        except (LineRefused, Exhausted) as refused:
+            await answers.send(_refusal(t.INVALID_REQUEST, str(refused)))
+            with anyio.move_on_after(TOLD_S):
+                while answers.statistics().current_buffer_used:  # noqa: ASYNC110 - it has no event
+                    await anyio.sleep(LOOK_S)
             return None
-        except (
-            anyio.EndOfStream,
-            anyio.IncompleteRead,
-            anyio.BrokenResourceError,
-            anyio.ClosedResourceError,
-        ):
+        except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
             return None
+        if not has_few_values(line):
+            too_many = f"Parse error: a message has at most {MAX_VALUES} values"
+            await answers.send(_refusal(t.PARSE_ERROR, too_many, _id_in(line)))
+            continue
         if not line.strip() or (plain is not None and plain.takes(line)):
             continue
         try:
@@ -316,6 +358,14 @@ def _message(line: bytes) -> t.JSONRPCMessage:
         if (odd := odd_json(line)) is None:
             raise
         return jsonrpc_message_adapter.validate_python(odd, by_name=False)
+
+
+def _id_in(line: bytes) -> str | int | None:
+    """What looks like the id of a message that is not parsed: at its beginning or its end."""
+    found = _ID.search(line[:200]) or _ID.search(line[-200:])
+    if found is None:
+        return None
+    return int(found[1]) if found[1].isdigit() else found[1][1:-1].decode("utf-8", "replace")
 
 
 def _has_id(line: bytes) -> bool:

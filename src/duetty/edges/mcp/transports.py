@@ -8,22 +8,28 @@ import anyio
 from anyio.abc import ByteStream, TaskGroup, TaskStatus
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
+from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from duetty.edges.mcp.batch import Batch
 from duetty.edges.mcp.core import SCOPE_CALLER, Core
 from duetty.edges.mcp.dialect import Caller, Dialect, Dispatching, chosen
-from duetty.edges.mcp.exchange import exchange
+from duetty.edges.mcp.exchange import body_of, exchange, refuse_body
 from duetty.edges.mcp.lines import Lines
 from duetty.edges.mcp.live_dialect import LiveCore
-from duetty.edges.mcp.sdk import OPENING, DuettyServer, OwnedSessions
+from duetty.edges.mcp.sdk import MAX_MESSAGE_BYTES, OPENING, DuettyServer, OwnedSessions
 from duetty.ops import Live, Shares
+from duetty.wire.json_values import MAX_VALUES, has_few_values
 
 HTTP_IDLE_S = 1_800
 """Many clients never say that they are done; 40 kB and two tasks wait this long for each."""
 
 # At its own level the SDK logs every connection, with the id by which it is known.
 logging.getLogger("mcp").setLevel(logging.WARNING)
+# A client that leaves in the middle of a request is no fault of ours: log no traceback.
+logging.getLogger("mcp.server.streamable_http").addFilter(
+    lambda record: not (record.exc_info and isinstance(record.exc_info[1], ClientDisconnect))
+)
 
 
 class Served:
@@ -105,6 +111,11 @@ class Transports:
         # The HTTP parser leaves white space around values, which is none of theirs (RFC 9110, 5.5).
         headers = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
         scope = {**scope, "headers": headers}
+        if scope["method"] == "POST" and _may_have_many_values(headers):
+            body, receive = await body_of(receive, MAX_MESSAGE_BYTES)
+            if not has_few_values(body):
+                await refuse_body(send, f"a message has at most {MAX_VALUES} values")
+                return
         left = await exchange(
             served.core, served.http, caller, scope=scope, receive=receive, send=send
         )
@@ -124,4 +135,16 @@ class Transports:
         await served.http.handle_request({**scope, SCOPE_CALLER: caller, "user": user}, left, send)
 
     async def lines(self, caller: Caller, stream: ByteStream) -> None:
-        await Lines(served_for=self.served, stream=stream, caller=caller).serve()
+        bounds = self.dispatcher.bounds
+        lines = Lines(served_for=self.served, stream=stream, caller=caller, bounds=bounds)
+        await lines.serve()
+
+
+def _may_have_many_values(headers: list[tuple[bytes, bytes]]) -> bool:
+    """Whether the body has to be looked at: a value takes a byte at least, and a body whose length is
+    declared as too large is refused unread.
+    """
+    sizes = [value for name, value in headers if name == b"content-length"]
+    if len(sizes) != 1 or not sizes[0].isdigit():
+        return True
+    return len(sizes[0]) < 20 and MAX_VALUES < int(sizes[0]) <= MAX_MESSAGE_BYTES

@@ -25,11 +25,11 @@ async def node_endpoint(doors: Doors, websocket: WebSocket) -> None:
 
 
 class _NodeChannel:
-    """Its streams have windows, so its messages need no other bound."""
+    """Its streams have windows; what is in none of them takes time, of which it has a share."""
 
     def __init__(self, socket: Socket) -> None:
         self._socket = socket
         self.send = socket.send
 
     async def receive(self) -> str | bytes | None:
-        return await self._socket.receive_unpaced()
+        return await self._socket.receive_streams()

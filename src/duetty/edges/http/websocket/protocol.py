@@ -69,6 +69,14 @@ def _enveloped(
     return rejected
 
 
+def _is_text(parts: list[bytes]) -> bool:
+    try:
+        b"".join(parts).decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 class QuietWebSocket(WebSocketsSansIOProtocol):
     """Of the two on `websockets`, the one without a task of its own for each connection."""
 
@@ -152,6 +160,8 @@ class QuietWebSocket(WebSocketsSansIOProtocol):
     async def send(self, message: Any) -> None:
         await super().send(message)
         if self.close_sent:
+            # Refused with a body: uvicorn holds the handshake for broken, and would log an error for each.
+            self.handshake_complete = True
             self._pace()
 
     async def receive(self) -> Any:
@@ -175,6 +185,17 @@ class QuietWebSocket(WebSocketsSansIOProtocol):
     def handle_cont(self, event: Frame) -> None:
         self._count(event)
         super().handle_cont(event)
+
+    def send_receive_event_to_app(self) -> None:
+        if (
+            self.curr_msg_data_type == "text"
+            and self.conn.state is not OPEN
+            and not _is_text(self.frames)
+        ):
+            # Its close came in the same piece and is answered already; uvicorn would close again.
+            self.frames = []
+            return
+        super().send_receive_event_to_app()
 
     def _count(self, event: Frame) -> None:
         self._fragment_bytes = (

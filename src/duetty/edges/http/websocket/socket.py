@@ -16,10 +16,10 @@ from duetty.calls import Actor
 from duetty.edges.http.arguments import no_constant
 from duetty.edges.http.auth import Guard
 from duetty.edges.http.errors import error_response
-from duetty.edges.http.fairness import GREEDY_S, Fairness, is_free, timed
 from duetty.edges.http.stopping import Stopping
 from duetty.errors import BadArguments, DuettyError
-from duetty.ops import Access, Dispatcher
+from duetty.ops import GREEDY_S, Access, Dispatcher, Fairness, is_free, timed
+from duetty.wire.json_values import MAX_VALUES, has_few_values
 
 log = logging.getLogger("duetty.websocket")
 
@@ -126,10 +126,17 @@ class Socket:
         self._taken += 1
         if self._taken % TURN_MESSAGES == 0:
             await anyio.lowlevel.checkpoint()
-        return await self.receive_unpaced()
+        return await self._next()
 
-    async def receive_unpaced(self) -> str | bytes | None:
-        """For a peer whose messages are bounded in another way."""
+    async def receive_streams(self) -> str | bytes | None:
+        """For a peer that speaks for many: as many messages and bytes as its streams have windows
+        for, and beside others its share of the loop.
+        """
+        while (owed_s := self._fairness.owed_time_s(self.actor.identity)) > 0:  # noqa: ASYNC110 - time alone pays it
+            await anyio.sleep(min(owed_s, LONGEST_SLEEP_S))
+        return await self._next()
+
+    async def _next(self) -> str | bytes | None:
         message = await self._websocket.receive()
         if message["type"] == "websocket.disconnect":
             return None
@@ -181,6 +188,8 @@ def parsed(text: str | bytes) -> dict[str, Any]:
     Raises:
         BadArguments: if there is none.
     """
+    if not has_few_values(text):
+        raise BadArguments(f"the message has more than {MAX_VALUES} values")
     try:
         message = json.loads(text, parse_constant=no_constant)
     except (ValueError, RecursionError) as error:
