@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.model_server import ModelServer, call, results, say
+from tests.agent.model_server import ModelServer, Reply, Request, call, results, say
 from tests.agent.talking import Asked, agent_server, until
 
 pytestmark = pytest.mark.pty
@@ -51,3 +51,28 @@ def test_a_model_reads_waits_presses_searches_and_draws(home: Path) -> None:
         assert " agent: thinking " in drawn
         assert "look here" in drawn
         assert " agent: " not in left
+
+
+def test_a_model_opens_another_terminal_and_takes_its_overlay_away(home: Path) -> None:
+    def remove(request: Request) -> Reply:
+        shown = results(request)[-1].removeprefix("overlay ")
+        return call("remove_overlay", {"id": shown.split()[0]})
+
+    with ModelServer() as model, agent_server(home, model) as server:
+        model.script = [
+            call("open_session", {"name": "second", "cwd": str(home)}),
+            call("show_overlay", {"text": "look here"}),
+            remove,
+            say("Done."),
+        ]
+
+        sent = server.client.post("/agent/messages", {"text": "go", "cwd": str(home)})
+        asked = Asked(server, sent["info"]["id"])
+        asked.wait("idle")
+        drawn = server.client.get(f"/sessions/{asked.info()['session']}/overlay")
+        names = [each["name"] for each in server.client.get("/sessions")]
+
+        told = results(model.requests[-1])
+        assert [text for text in told if text.startswith(("Refused", "Failed"))] == []
+        assert "look here" not in json.dumps(drawn)
+        assert "second" in names

@@ -5,11 +5,14 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
+from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from duetty.cli.commands import approvals
 from duetty.client import Client
 from duetty.config import find_paths
 from tests.hub.nats_server import nats_server
@@ -53,12 +56,26 @@ class HubProcess:
         self._process.stdout.close()
 
 
+@pytest.fixture(scope="module")
+def running() -> Iterator[HubProcess]:
+    with tempfile.TemporaryDirectory(
+        prefix="d-", dir="/tmp", ignore_cleanup_errors=True
+    ) as directory:
+        hub = HubProcess(Path(directory))
+        yield hub
+        hub.end()
+
+
 @pytest.fixture
-def hub(home: Path) -> Iterator[HubProcess]:
-    hub = HubProcess(home)
-    yield hub
-    hub.here.command("stop")
-    hub.end()
+def hub(running: HubProcess) -> Iterator[HubProcess]:
+    """Without users; the person's own server does not run, has joined nothing and knows no hub."""
+    yield running
+    here = running.here
+    here.command("stop")
+    for file in (here.paths.join_file, here.paths.config_file.parent / "hubs.json"):
+        file.unlink(missing_ok=True)
+    for user in running.client.get("/users"):
+        running.client.delete(f"/users/{user['name']}")
 
 
 def shown(text: str, pattern: str) -> str:
@@ -84,17 +101,12 @@ def test_the_banner_of_a_hub_says_the_next_two_steps_and_they_work(hub: HubProce
 def test_a_second_hub_names_the_hub_that_runs_and_not_the_persons_own_server(
     hub: HubProcess,
 ) -> None:
-    own = hub.here.command("new", "-d", "--name", "mine", "cat")
-    assert own.returncode == 0, own.stderr
-
     second = hub.here.command("hub", "--bind", "127.0.0.1:0")
-    stopped = hub.typed(shown(second.stderr, r"end it with `(.*?)`"))
+    hinted = shown(second.stderr, r"end it with `(.*?)`")
 
     assert "[instance_busy]" in second.stderr
     assert "duetty server" not in second.stderr
-    assert stopped.stdout == "Stopped.\n"
-    assert hub.here.command("list", "--names").stdout == "mine\n"
-    assert not hub.client.is_up()
+    assert hinted == "duetty -L hub stop"
 
 
 def test_a_hub_says_that_its_engine_needs_jetstream(home: Path) -> None:
@@ -133,7 +145,8 @@ def test_a_persons_own_token_is_the_same_however_it_was_made(hub: HubProcess) ->
     hub.here.command("hub", "user", "add", "ann")
     hub.here.command("hub", "token", "create", "ann", "--person")
 
-    first, second = json.loads(hub.here.command("hub", "token", "list", "--json").stdout)
+    listed = json.loads(hub.here.command("hub", "token", "list", "--json").stdout)
+    first, second = (each for each in listed if each["valid"])
 
     assert first["scopes"] == second["scopes"]
     assert set(first["scopes"]) == {"read", "input", "control", "approve", "join"}
@@ -178,7 +191,7 @@ def test_a_wrong_hub_leaves_the_machine_with_the_one_that_it_joined(hub: HubProc
 def test_the_hub_lists_all_machines_with_their_users_and_a_user_only_their_own(
     hub: HubProcess,
 ) -> None:
-    hub.client.post("/sessions", {"name": "owners", "command": "cat"})
+    hub.client.post("/sessions", {"command": "cat"})
     hub.here.command("join", hub.url, input=logged_in(hub, "ann"))
     hub.here.command("hub", "user", "add", "bob")
 
@@ -208,6 +221,51 @@ def test_a_session_is_shared_and_read_at_the_hub_of_the_login_without_naming_it(
     assert shared.returncode == 0, shared.stderr
     assert listed.stdout == shared.stdout
     assert re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\n", shared.stdout), shared.stdout
+
+
+class AskedClient:
+    """Of a hub where one question waits."""
+
+    def get(self, path: str, **_query: object) -> object:
+        question = dict.fromkeys(("session", "cwd", "edited", "suggestion"), None) | {
+            "id": "eb33f00d",
+            "state": "pending",
+            "expires_at": "2026-11-18T15:00:00.000Z",
+            "actor": "agent",
+            "operation": "command.run",
+            "shown": "make",
+            "reason": "a rule says so",
+            "choices": [{"covers": "once", "says": "this call"}],
+        }
+        return [] if path.endswith("standing") else {"seq": 1, "approvals": [question]}
+
+
+@pytest.mark.parametrize(
+    ("named", "options"),
+    [
+        ({"hub": "http://hub", "instance": "default"}, " --hub http://hub"),
+        ({"hub": None, "instance": "hub"}, " -L hub"),
+        ({"hub": None, "instance": "default"}, ""),
+    ],
+)
+def test_the_lines_that_answer_a_question_reach_the_server_that_asked(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    named: dict[str, str | None],
+    options: str,
+) -> None:
+    monkeypatch.delenv("DUETTY_INSTANCE", raising=False)
+
+    def reach(_arguments: Namespace) -> AskedClient:
+        return AskedClient()
+
+    monkeypatch.setattr(approvals, "reach", reach)
+
+    approvals.run(Namespace(act=None, all=False, wait=False, json=False, **named))
+
+    printed = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert f"duetty approve eb33{options}" in printed
+    assert f"duetty decline eb33{options}" in printed
 
 
 def logged_in(hub: HubProcess, user: str) -> str:

@@ -16,6 +16,9 @@ _SETTINGS = bytes(60)
 _LOCAL = struct.Struct("@12xI")
 """The fourth word, the local modes. `tcgetattr` makes a list of objects of all of it, for each key."""
 
+_OUTPUT = struct.Struct("@4xI")
+"""The second word, the output modes."""
+
 _INTERRUPT_KEY = struct.Struct("@17xB")
 """Behind the modes and the line discipline: the first of the control characters."""
 
@@ -30,6 +33,15 @@ def line_settings(fd: int) -> tuple[bool, bool]:
     except OSError:
         return True, True
     return bool(flags & termios.ECHO), bool(flags & termios.ICANON)
+
+
+def processes_output(fd: int) -> bool:
+    """Whether a line feed returns the carriage too, as every line editor leaves it."""
+    try:
+        (flags,) = _OUTPUT.unpack_from(fcntl.ioctl(fd, termios.TCGETS, _SETTINGS))
+    except OSError:
+        return True
+    return bool(flags & termios.OPOST)
 
 
 def make_sane(fd: int) -> None:

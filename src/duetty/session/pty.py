@@ -15,6 +15,7 @@ from duetty.platform.terminals import (
     is_still_the_shell,
     line_settings,
     make_sane,
+    processes_output,
     set_window_size,
     unread_bytes,
 )
@@ -138,6 +139,9 @@ class Pty:
 
     def echo_and_canonical(self) -> tuple[bool, bool]:
         return line_settings(self.fd) if self.is_open else (True, True)
+
+    def processes_output(self) -> bool:
+        return processes_output(self.fd) if self.is_open else True
 
     def make_sane(self) -> None:
         """Give it the settings of a new terminal: lines, echo, signals."""

@@ -282,12 +282,15 @@ class Session:
 
     @property
     def terminal_mode(self) -> TerminalMode | None:
-        """An unusual mode: keys reach the program one by one, or are not shown. None at the
-        prompt of a shell that edits its line itself.
+        """An unusual mode: keys reach the program one by one, or are not shown.
+
+        A shell that edits its line itself reads keys one by one too, but leaves the output
+        processed: where it is not, a program left the terminal raw.
         """
-        is_edited = self.prompt.is_open and self.profile.shell_kind.has_line_editor
-        if not self.pty.is_open or is_edited:
+        if not self.pty.is_open:
             return None
+        if self.prompt.is_open and self.profile.shell_kind.has_line_editor:
+            return None if self.pty.processes_output() else "raw"
         echo, canonical = self.pty.echo_and_canonical()
         if not canonical:
             return "raw"

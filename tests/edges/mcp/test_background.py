@@ -225,3 +225,25 @@ async def test_the_end_of_a_command_whose_deadline_passed_is_told_by_another_ser
     assert listed["background"]["command_line"] == line
     assert [each["exit_code"] for each in ended["ended"]] == [7]
     assert "ended" not in later
+
+
+async def test_a_block_whose_beginning_is_gone_gives_its_end_and_says_what_is_missing(
+    home: Path,
+) -> None:
+    with running_server(home, DUETTY_JOURNAL_LIMIT_MIB="1") as server:
+        async with connected("stdio-2026", server) as client:
+            opened = await call(client, "wsh_create_session", command="bash")
+            given = {"session": opened["session"], "view": "output", "max_output_bytes": 400}
+            ran = await call(client, "wsh_run_command", input="seq 800000", **given)
+            page = await call(
+                client,
+                "wsh_get_scrollback",
+                session=opened["session"],
+                block=ran["block"],
+                offset=-2,
+            )
+
+    assert "bytes no longer kept" in ran["output"]
+    assert ran["output"].endswith("799999\n800000")
+    assert page["lines"] == ["799999", "800000"]
+    assert "no longer kept" in page["note"]

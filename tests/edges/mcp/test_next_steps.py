@@ -179,6 +179,26 @@ async def test_a_shell_whose_terminal_is_raw_is_no_prompt_and_a_reset_cures_it(
     assert (cured["output"], cured["state"]) == ("hi", "prompt")
 
 
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+async def test_a_terminal_left_raw_is_named_at_the_prompt_or_mended_by_the_shell(
+    server: ServerProcess, shell: str
+) -> None:
+    leave_raw = "python3 -c 'import tty; tty.setraw(0)'"
+    async with connected("stdio-2026", server) as client:
+        opened = await call(client, "wsh_create_session", command=shell)
+        terminal = Terminal(client, opened["session"])
+        left = await terminal.run(leave_raw)
+        after = await terminal.run("stty -a")
+        cured = await terminal.run("stty -a", reset=True)
+
+    assert left["state"] == "prompt"
+    is_raw = "-opost" in after["output"]
+    assert (left.get("terminal") == "raw") is is_raw
+    assert ("reset: true" in left.get("note", "")) is is_raw
+    assert "terminal" not in cured
+    assert "-opost" not in cured["output"]
+
+
 async def test_a_file_of_any_text_is_one_call(terminal: Terminal) -> None:
     content = 'it\'s "x" `y` $(z) \\ !! # é 漢字 🎉\tTab\n' * 400
     written = await terminal.run("cat > app.py", stdin=content)

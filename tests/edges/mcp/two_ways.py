@@ -16,6 +16,7 @@ from duetty.edges.mcp.core import Core
 from duetty.edges.mcp.dialect import Answer, Caller, Calls, Dialect, Json, Picture, Tool
 from duetty.edges.mcp.transports import Transports
 from duetty.errors import Deadline, SessionNotFound
+from duetty.hosts import Hosts
 from duetty.ops import Bounds
 
 Headers = Sequence[tuple[bytes, bytes]]
@@ -115,6 +116,7 @@ class _Bounded:
 
     def __init__(self) -> None:
         self.bounds = Bounds()
+        self.hosts = Hosts()
 
 
 class _Ways(Transports):

@@ -523,6 +523,8 @@ def _note(result: Any) -> str | None:
     last = (result.output or "").rpartition("\n")[2]
     if result.terminal == "raw" and _PAGES.fullmatch(last):
         return _PAGER
+    if result.terminal == "raw" and result.state == "prompt":
+        return _LEFT_RAW
     if result.into_program and result.state == "fullscreen":
         return _TYPED_INTO.format(_program_text(result))
     if result.completed_by == "idle" and result.state == "running":
@@ -536,6 +538,7 @@ _PAGES = re.compile(r":|.*\(END\).*|--More--.*| Manual page .*|HELP -- .*|lines 
 """The last row of a pager that waits for a key."""
 
 _PAGER = "a pager has the terminal: q leaves it; reset: true leaves it and runs the next command"
+_LEFT_RAW = "a program left the terminal raw: give the next run reset: true"
 _TYPED_INTO = "typed into {}, which has the terminal: no shell ran it. Press keys with wsh_send_input, or give reset: true"
 _SILENT = "it is silent and may still run: wait on with wsh_await_quiesce end: true"
 _EXPANDS = "this inner shell expands `!`: run `set +H` in it first, or quote with '...'"
