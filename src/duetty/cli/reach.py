@@ -94,7 +94,7 @@ def reach(arguments: argparse.Namespace) -> Client:
 def reach_each(arguments: argparse.Namespace) -> dict[str, Client]:
     """A client of each machine that is meant, by its name: of every one of a hub, unless one is named.
 
-    There is one without a name where machines need not be told apart. One that is away is named on stderr.
+    A single client has no name. A machine that is away is named on stderr, and left out.
     """
     client = reach(arguments)
     place = client.place
