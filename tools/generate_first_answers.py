@@ -26,13 +26,6 @@ HANDSHAKES = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 CLIENT = {"name": "host", "version": "1"}
 
 
-class _Pipe(StapledObjectStream[bytes]):
-    """A line in memory; each message comes whole, however few bytes are asked for."""
-
-    async def receive(self, max_bytes: int = 65_536) -> bytes:
-        return await super().receive()
-
-
 async def first_answers() -> str:
     """One line for each answer: dialect, revision, method, result."""
     lines: list[str] = []
@@ -61,7 +54,7 @@ async def _asked(
         asked = [("initialize", hello), ("tools/list", {})]
     to_server, said = anyio.create_memory_object_stream[bytes](10)
     heard, from_server = anyio.create_memory_object_stream[bytes](10)
-    stream: Any = _Pipe(heard, said)
+    stream: Any = _Lines(heard, said)
     greeting = ("duetty/hello", {"dialect": name})
     found: list[tuple[str, dict[str, Any]]] = []
     async with anyio.create_task_group() as tasks, to_server, from_server, said, heard:
@@ -70,6 +63,13 @@ async def _asked(
             found.append((method, await _ask(to_server, from_server, method, params)))
         tasks.cancel_scope.cancel()
     return found[1:]
+
+
+class _Lines(StapledObjectStream[bytes]):
+    """Messages as a stream of bytes, whose reader says how much it takes: each of ours is less."""
+
+    async def receive(self, max_bytes: int = 65_536) -> bytes:
+        return await super().receive()
 
 
 async def _ask(

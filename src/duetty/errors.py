@@ -681,8 +681,10 @@ class SeveralMachines(Conflict):
     code = "multiple_machines"
 
     def __init__(self, machines: Sequence[Mapping[str, str]]) -> None:
+        names = ", ".join(each["server"] for each in machines[:10])
+        more = ", …" if len(machines) > 10 else ""
         super().__init__(
-            f"{len(machines)} machines could be meant",
+            f"{len(machines)} machines could be meant: {names}{more}",
             hint="say which with `server`, by name or id",
             details={"machines": list(machines), "executed": False},
         )

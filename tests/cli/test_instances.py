@@ -177,11 +177,11 @@ def test_the_instance_may_stand_before_the_command(home: Path, option: list[str]
 
     said = caller.command(*option, "list", "--names")
     named = caller.command("--server", "far", *option, "list")
-    unmeant = caller.command("--server", "far", "status")
+    unmeant = caller.command("--server", "far", "stop")
 
     assert (said.returncode, "instance 'one'" in said.stderr) == (3, True), said.stderr
     assert (named.returncode, "instance 'one'" in named.stderr) == (3, True), named.stderr
-    assert (unmeant.returncode, "duetty status" in unmeant.stderr) == (2, True), unmeant.stderr
+    assert (unmeant.returncode, "duetty stop" in unmeant.stderr) == (2, True), unmeant.stderr
 
 
 def test_a_server_that_was_told_to_stay_stays(home: Path) -> None:

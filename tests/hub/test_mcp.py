@@ -32,7 +32,9 @@ def agent(servers: Servers) -> httpx.Client:
     return servers.client(servers.hub, token)
 
 
-def call(agent: httpx.Client, tool: str, **arguments: Any) -> dict[str, Any]:
+def call(
+    agent: httpx.Client, tool: str, /, dialect: str = "wsh", **arguments: Any
+) -> dict[str, Any]:
     version = "2026-07-28"
     meta = {
         "io.modelcontextprotocol/protocolVersion": version,
@@ -51,7 +53,7 @@ def call(agent: httpx.Client, tool: str, **arguments: Any) -> dict[str, Any]:
         "Mcp-Method": "tools/call",
         "Mcp-Name": tool,
     }
-    answer = agent.post("/mcp/wsh", json=asked, headers=headers)
+    answer = agent.post(f"/mcp/{dialect}", json=asked, headers=headers)
     assert answer.status_code == 200, answer.text
     text = answer.text
     if text.startswith(("event:", "id:", ":")):
@@ -93,3 +95,73 @@ def test_the_list_of_sessions_is_that_of_the_users_machines(
     listed = wait_for(lambda: call(agent, "wsh_list_sessions"))
 
     assert "of-the-hub" not in str(listed)
+
+
+def test_a_model_opens_a_session_on_the_machine_that_it_names(agent: httpx.Client) -> None:
+    unclear = call(agent, "wsh_create_session", name="made")
+    told = unclear["structuredContent"]
+    assert told["error"]["code"] == "multiple_machines"
+    assert {each["server"] for each in told["machines"]} == {"north", "south"}
+    assert "north" in unclear["content"][0]["text"]
+    assert "`name` as MACHINE/NAME" in told["error"]["hint"]
+
+    made = call(agent, "wsh_create_session", name="south/made", command="bash")
+    [id_] = [each["id"] for each in told["machines"] if each["server"] == "north"]
+    chosen = call(agent, "wsh_create_session", name=f"{id_}/", command="bash")
+    wrong = agent.post("/sessions", json={"name": "west/made"})
+
+    sessions = {each["id"]: each["server"] for each in agent.get("/sessions").json()}
+    names = [made["structuredContent"]["session"], chosen["structuredContent"]["session"]]
+    found = [agent.get("/sessions/made").json(), *_listed(agent, names[1].partition("/")[2])]
+    assert names[0] == "south/made"
+    assert [sessions[each["id"]] for each in found] == ["south", "north"]
+    assert "42" in str(call(agent, "wsh_run_command", session=names[0], input="echo $((40+2))"))
+    assert "43" in str(call(agent, "wsh_run_command", session=names[1], input="echo $((40+3))"))
+    assert (wrong.status_code, wrong.json()["error"]["code"]) == (404, "server_not_found")
+
+
+def _listed(agent: httpx.Client, name: str) -> list[dict[str, Any]]:
+    return [each for each in agent.get("/sessions").json() if each["name"] == name]
+
+
+def test_a_background_command_runs_on_the_machine_of_its_session(agent: httpx.Client) -> None:
+    call(agent, "wsh_create_session", name="south/own", command="bash")
+
+    begun = call(agent, "wsh_run_command", session="own", input="cat", background=True)
+
+    [found] = _listed(agent, begun["structuredContent"]["background"])
+    assert found["server"] == "south"
+
+
+def test_each_vocabulary_says_how_the_machine_of_a_new_terminal_is_named(
+    servers: Servers, agent: httpx.Client
+) -> None:
+    for each in agent.get("/sessions").json():
+        agent.delete(f"/sessions/{each['id']}")
+    wait_for(lambda: agent.get("/sessions").json() == [] or None)
+
+    panes = call(agent, "terminal_execute", dialect="elwood", command="true")
+    pane = call(agent, "terminal_execute", dialect="elwood", command="echo hi", pane_id="north/")
+    unclear = call(agent, "terminal", dialect="terminal", action="list")
+    there = call(agent, "terminal", dialect="terminal", action="list", server="south")
+
+    assert "`pane_id` as MACHINE/" in panes["structuredContent"]["error"]["hint"]
+    assert pane["structuredContent"]["pane_id"].startswith("north/"), pane
+    assert "with `server`" in str(unclear), unclear
+    assert not there["isError"], there
+
+
+def test_sessions_of_several_machines_are_listed_with_what_selects_them(
+    agent: httpx.Client,
+) -> None:
+    for machine in ("north", "south"):
+        agent.post("/sessions", json={"name": "twin", "command": "cat", "server": machine})
+
+    listed = call(agent, "wsh_list_sessions")["structuredContent"]["sessions"]
+    panes = call(agent, "terminal_get_panes", dialect="elwood")["structuredContent"]["panes"]
+
+    twins = {each["machine"]: each["id"] for each in listed if each["name"] == "twin"}
+    assert twins.keys() == {"north", "south"}
+    for machine, id_ in twins.items():
+        assert agent.get(f"/sessions/{id_}").json()["server"] == machine
+    assert {"north/twin", "south/twin"} <= {each["pane_id"] for each in panes}

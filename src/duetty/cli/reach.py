@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -88,6 +89,32 @@ def reach(arguments: argparse.Namespace) -> Client:
             hint="start one with `duetty server`, or `make run` in a checkout",
         )
     return Client(place, server=server)
+
+
+def reach_each(arguments: argparse.Namespace) -> dict[str, Client]:
+    """A client of each machine that is meant, by its name: of every one of a hub, unless one is named.
+
+    A single client has no name. A machine that is away is named on stderr, and left out.
+    """
+    client = reach(arguments)
+    place = client.place
+    if not isinstance(place, HubAddress) or arguments.server:
+        return {"": client}
+    servers = client.get("/servers")
+    if len(servers) < 2:
+        return {"": client}
+    names = [each["hostname"] for each in servers]
+    found: dict[str, Client] = {}
+    for each in servers:
+        name = str(each["hostname"])
+        if each["health"] != "healthy":
+            print(f"duetty: {name}: {each['reason'] or each['health']}", file=sys.stderr)
+            continue
+        key = name if names.count(name) == 1 else str(each["server_id"])
+        found[key] = HubClient(place, server=each["server_id"])
+    if not found:
+        raise ServerUnreachable("none of your machines is in this hub now")
+    return found
 
 
 def _session_of(arguments: argparse.Namespace) -> str:

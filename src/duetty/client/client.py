@@ -47,6 +47,8 @@ def _hint(code: str, place: Path | HubAddress | None) -> str | None:
     if code == "server_not_found":
         named = f" --hub {place}" if isinstance(place, HubAddress) else ""
         return f"`duetty servers{named}` lists them"
+    if code == "multiple_machines":
+        return "say which before the command: `duetty --server NAME …`"
     if isinstance(place, HubAddress) and code in ("auth_invalid", "auth_required", "scope_missing"):
         return f"{OWN_TOKEN}, then `duetty login {place}`"
     return None
@@ -103,6 +105,10 @@ class Client:
         self._server = server
         self._headers: Mapping[str, str] = {}
         self._prefix = ""
+
+    @property
+    def place(self) -> Path | HubAddress:
+        return self._path
 
     def _connection(self, wait_s: float | None) -> http.client.HTTPConnection:
         return _UnixConnection(str(self._path), wait_s=wait_s)

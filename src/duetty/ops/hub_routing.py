@@ -141,6 +141,10 @@ def _by_session(
         return None, call
     if (found := _of_question(operation, call, services)) is not None:
         return found
+    if (machine := _machine_of_new(operation, call, services)) is not None:
+        name = str(call.arguments["name"]).partition("/")[2] or None
+        given = {**call.arguments, "name": name, "server": machine}
+        return _by_name(operation, replace(call, arguments=given), services)
     named = call.arguments.get("session")
     if not isinstance(named, str) or "session" not in operation.params.model_fields:
         if actor.user is None:
@@ -175,6 +179,18 @@ def _of_question(
                 raise ServerNotFound(machine[:100])
             return _checked(operation, call, found)
     return None
+
+
+def _machine_of_new(operation: Operation[Any, Any], call: Call, services: Services) -> str | None:
+    """`MACHINE/NAME` for a session that is to be opened; the name may be left out."""
+    name = call.arguments.get("name")
+    if operation.name != "session.open" or not isinstance(name, str) or "/" not in name:
+        return None
+    machine = name.partition("/")[0]
+    nodes = services.hub.nodes(call.actor.user)
+    if call.actor.user is None and not any(node.is_called(machine) for node in nodes):
+        return None  # no machine, so a slash is a wrong character
+    return machine
 
 
 def _machine_with(named: str, actor: Actor, services: Services) -> Reachable | None:

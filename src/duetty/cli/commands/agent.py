@@ -8,7 +8,7 @@ from itertools import pairwise
 from urllib.parse import quote
 
 from duetty.cli.agent_stream import AgentStream
-from duetty.cli.reach import add_instance, reach
+from duetty.cli.reach import add_instance, add_server, reach
 from duetty.cli.show import add_json, as_json, as_table, harmless, visible
 from duetty.errors import DuettyError
 
@@ -23,6 +23,7 @@ EXAMPLES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_instance(parser)
+    add_server(parser)
     commands = parser.add_subparsers(dest="action", required=True)
     listing = commands.add_parser("list", help="conversations, newest first")
     add_json(listing)

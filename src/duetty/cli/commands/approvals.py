@@ -3,15 +3,16 @@
 import argparse
 import os
 import sys
+from collections.abc import Callable, Mapping
 from shutil import get_terminal_size
 from textwrap import wrap
 from typing import Any
 from urllib.parse import quote
 
-from duetty.cli.reach import add_instance, reach
+from duetty.cli.reach import add_instance, add_server, reach_each
 from duetty.cli.show import PIPE_COLS, add_json, as_json, asks, second, visible
 from duetty.client import Client
-from duetty.errors import BadArguments, NotFound
+from duetty.errors import BadArguments, DuettyError, NotFound
 
 EXAMPLES = (
     ("duetty approvals", "what waits for an answer, and which answers still stand"),
@@ -22,6 +23,8 @@ EXAMPLES = (
 )
 
 WAIT_MS = 60_000
+ROUND_MS = 1_000
+"""To wait at one of several machines, before the next is looked at."""
 
 OPTIONS = {
     "once": "",
@@ -42,6 +45,7 @@ STANDS = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_instance(parser)
+    add_server(parser)
     parser.add_argument("--all", action="store_true", help="settled ones too")
     parser.add_argument("--wait", action="store_true", help="until one waits for an answer")
     add_json(parser)
@@ -50,36 +54,78 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    client = reach(arguments)
+    clients = reach_each(arguments)
     if arguments.act == "revoke":
-        return _revoke(client, arguments.id)
+        return _revoke(clients, arguments.id)
     if arguments.act == "standing":
-        return _standing(client.get("/approvals/standing"), arguments)
-    found = client.get("/approvals", settled=str(arguments.all).lower())
-    while arguments.wait and not found["approvals"]:
-        found = client.get(
-            "/approvals", after=found["seq"], wait_ms=WAIT_MS, wait_s=WAIT_MS / 1000 + 30
-        )
+        return _standing(standing_of(clients), arguments)
+    found = questions(clients, settled=arguments.all)
+    if arguments.wait and not found:
+        found = _awaited(clients)
     if arguments.json:
-        as_json(found["approvals"])
+        as_json(found)
         return 0
-    if not found["approvals"]:
+    if not found:
         print("Nothing waits for an answer.")
-    for approval in found["approvals"]:
-        print("\n".join(approval_lines(approval, where=_where(arguments))))
-    if standing := client.get("/approvals/standing"):
+    for approval in found:
+        print("\n".join(approval_lines(approval, where=where(arguments))))
+    if standing := standing_of(clients):
         print(f"\nAnswers that still stand ({len(standing)}):")
         for each in standing:
             print("\n".join(standing_lines(each)))
     return 0
 
 
-def _where(arguments: argparse.Namespace) -> str:
+def questions(clients: Mapping[str, Client], *, settled: bool = False) -> list[dict[str, Any]]:
+    """Of every machine; where there are several, each question has the name of its own."""
+    state = str(settled).lower()
+    return _listed(clients, lambda client: client.get("/approvals", settled=state)["approvals"])
+
+
+def standing_of(clients: Mapping[str, Client]) -> list[dict[str, Any]]:
+    return _listed(clients, lambda client: client.get("/approvals/standing"))
+
+
+def _listed(
+    clients: Mapping[str, Client], ask: Callable[[Client], list[dict[str, Any]]]
+) -> list[dict[str, Any]]:
+    """One of several that does not answer is named; the others count."""
+    found: list[dict[str, Any]] = []
+    for name, client in clients.items():
+        try:
+            found += [_of(name, each) for each in ask(client)]
+        except DuettyError as error:
+            if not name:
+                raise
+            print(f"duetty: {name}: {error.message}", file=sys.stderr)
+    return found
+
+
+def _of(machine: str, shape: dict[str, Any]) -> dict[str, Any]:
+    return {**shape, "machine": machine} if machine else shape
+
+
+def _awaited(clients: Mapping[str, Client]) -> list[dict[str, Any]]:
+    """The first questions that come up: one machine is waited at, several are looked at in turn."""
+    wait_ms = WAIT_MS if len(clients) == 1 else ROUND_MS
+    seqs: dict[str, int] = {}
+    while True:
+        for name, client in clients.items():
+            found = client.get(
+                "/approvals", after=seqs.get(name), wait_ms=wait_ms, wait_s=wait_ms / 1000 + 30
+            )
+            if found["approvals"]:
+                return [_of(name, each) for each in found["approvals"]]
+            seqs[name] = found["seq"]
+
+
+def where(arguments: argparse.Namespace) -> str:
     """The options by which an answer reaches the server that asks."""
+    server = f" --server {arguments.server}" if arguments.server else ""
     if arguments.hub:
-        return f" --hub {arguments.hub}"
+        return f" --hub {arguments.hub}{server}"
     usual = os.environ.get("DUETTY_INSTANCE", "default")
-    return "" if arguments.instance == usual else f" -L {arguments.instance}"
+    return ("" if arguments.instance == usual else f" -L {arguments.instance}") + server
 
 
 def approval_lines(approval: dict[str, Any], *, where: str = "") -> list[str]:
@@ -90,6 +136,7 @@ def approval_lines(approval: dict[str, Any], *, where: str = "") -> list[str]:
         if state != "pending"
         else f" until {second(approval['expires_at'])}"
     )
+    head += _on(approval)
     question = f"{visible(approval['actor'])} {asks(approval['operation'])}"
     if approval["session"]:
         question += f" in session {visible(approval['session'])}"
@@ -104,6 +151,10 @@ def approval_lines(approval: dict[str, Any], *, where: str = "") -> list[str]:
     if approval["suggestion"]:
         lines += _wrapped(f"safer: {visible(approval['suggestion'])}")
     return lines + (_answers(approval, where) if state == "pending" else [])
+
+
+def _on(shape: dict[str, Any]) -> str:
+    return f"  on {visible(shape['machine'])}" if shape.get("machine") else ""
 
 
 def _answers(approval: dict[str, Any], where: str) -> list[str]:
@@ -124,7 +175,7 @@ def standing_lines(standing: dict[str, Any]) -> list[str]:
     if standing["used_at"]:
         used += f", last at {second(standing['used_at'])}"
     return [
-        head + (f", until {second(until)}" if until else ""),
+        head + (f", until {second(until)}" if until else "") + _on(standing),
         *_wrapped(visible(standing["rule"])),
         *_wrapped(
             f"by {visible(standing['created_by'])} ({visible(standing['via'])})"
@@ -143,16 +194,17 @@ def _standing(found: list[dict[str, Any]], arguments: argparse.Namespace) -> int
     return 0
 
 
-def _revoke(client: Client, beginning: str | None) -> int:
+def _revoke(clients: Mapping[str, Client], beginning: str | None) -> int:
     if not beginning:
         raise BadArguments(
             "which standing approval?", hint="`duetty approvals standing` lists them"
         )
-    standing: list[dict[str, Any]] = client.get("/approvals/standing")
-    found = [each["id"] for each in standing if each["id"].startswith(beginning)]
+    found = [each for each in standing_of(clients) if each["id"].startswith(beginning)]
     if len(found) > 1:
-        raise NotFound(f"{len(found)} begin with {beginning!r}; which one?", hint=", ".join(found))
-    [id_] = found or [beginning]
+        ids = ", ".join(each["id"] for each in found)
+        raise NotFound(f"{len(found)} begin with {beginning!r}; which one?", hint=ids)
+    id_ = found[0]["id"] if found else beginning
+    client = clients[found[0].get("machine", "")] if found else next(iter(clients.values()))
     client.delete(f"/approvals/standing/{quote(id_)}")
     print(f"Revoked {id_}: what it allowed is asked about again.")
     return 0

@@ -3,11 +3,12 @@
 import argparse
 import re
 import sys
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from duetty.cli.commands.approvals import approval_lines, standing_lines
-from duetty.cli.reach import add_instance, reach
+from duetty.cli.commands.approvals import approval_lines, questions, standing_lines, where
+from duetty.cli.reach import add_instance, add_server, reach_each
 from duetty.cli.show import visible
 from duetty.client import Client, RemoteError
 from duetty.errors import AnswerNotOffered, BadArguments, EditUnconfirmed, NotFound
@@ -29,6 +30,7 @@ EXAMPLES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_instance(parser)
+    add_server(parser)
     parser.add_argument("id", nargs="?", help="as `duetty approvals` shows it")
     how = parser.add_mutually_exclusive_group()
     how.add_argument(
@@ -53,8 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    client = reach(arguments)
-    approval = find(client, arguments.id)
+    client, approval = find(reach_each(arguments), arguments.id)
     rule = _shown_rule(approval, arguments) if arguments.always else None
     covers, hours = ("always", None) if arguments.always else arguments.stands or ("once", None)
     answer = {
@@ -78,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
         standing = [each for each in client.get("/approvals/standing") if each["id"] == id_]
         for each in standing:
             print("\n".join(["From now on unasked:", *standing_lines(each)]))
-        print(f"Take it back with: duetty approvals revoke {id_[:4]}")
+        print(f"Take it back with: duetty approvals revoke {id_[:4]}{where(arguments)}")
     return 0
 
 
@@ -107,22 +108,20 @@ def _means(error: RemoteError) -> bool:
     return _says_yes("Run it all the same? [y/N] ")
 
 
-def find(client: Client, beginning: str | None) -> dict[str, Any]:
-    """The question that is meant.
+def find(clients: Mapping[str, Client], beginning: str | None) -> tuple[Client, dict[str, Any]]:
+    """The question that is meant, and where it waits.
 
     Raises:
         NotFound: if none is, or several are.
     """
-    waiting: list[dict[str, Any]] = client.get("/approvals")["approvals"]
+    waiting = questions(clients)
     found = [each for each in waiting if each["id"].startswith(beginning or "")]
-    if len(found) == 1:
-        return found[0]
     if beginning and not found:
         # Another person may have answered first: the record has their name and answer.
-        ended = client.get("/approvals", settled="true")["approvals"]
+        ended = questions(clients, settled=True)
         found = [each for each in ended if each["id"].startswith(beginning)]
-        if len(found) == 1:
-            return found[0]
+    if len(found) == 1:
+        return clients[found[0].get("machine", "")], found[0]
     if not waiting:
         raise NotFound("nothing waits for an answer", hint="it may have expired: approvals --all")
     if not found:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from duetty.cli.agent_stream import AgentStream
-from duetty.cli.reach import add_instance, reach_or_spawn
+from duetty.cli.reach import add_instance, add_server, reach_or_spawn
 from duetty.cli.sandbox_options import add_sandbox, confinement
 from duetty.errors import BadArguments
 
@@ -27,6 +27,7 @@ EXAMPLES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_instance(parser)
+    add_server(parser)
     parser.add_argument("message", nargs="+", metavar="MESSAGE", help="what you want")
     parser.add_argument("--session", "-s", help="work in this session; else in one of its own")
     parser.add_argument("--conversation", "-c", metavar="ID", help="go on with this one")
@@ -43,10 +44,11 @@ def run(arguments: argparse.Namespace) -> int:
         "conversation": arguments.conversation,
         "attached": _piped(),
     }
-    if arguments.session is None and arguments.conversation is None:
+    here = not (arguments.server or arguments.hub)
+    if arguments.session is None and arguments.conversation is None and here:
         wanted["cwd"] = str(Path.cwd())
     if arguments.conversation is None and arguments.sandbox != "none":
-        wanted |= confinement(arguments)
+        wanted |= confinement(arguments, here=here)
     given = {name: value for name, value in wanted.items() if value is not None}
     sent = client.post("/agent/messages", given, wait_s=120)
     stream = AgentStream(client, sent["info"]["id"], arguments, after=sent["seq"])

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from duetty.cli.commands.token import seconds
-from duetty.cli.reach import add_instance, paths_of, reach
+from duetty.cli.reach import add_instance, add_server, paths_of, reach
 from duetty.cli.show import add_json, as_json, as_table
 from duetty.client import Client
 from duetty.config import Paths
@@ -28,6 +28,7 @@ EXIT_BROKEN = 1
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_instance(parser)
+    add_server(parser)
     parser.add_argument("act", nargs="?", choices=("list", "verify", "export"), default="list")
     parser.add_argument(
         "--kind", choices=("call", "outcome", "approval", "standing", "rules", "trail")
@@ -153,7 +154,9 @@ def _export(arguments: argparse.Namespace) -> int:
 
 
 def _running(arguments: argparse.Namespace) -> Client | None:
-    """The server; None, with a note to the person, if none runs."""
+    """The server; None, with a note to the person, if none runs here."""
+    if arguments.hub or arguments.server:
+        return reach(arguments)
     paths = paths_of(arguments)
     client = Client(paths.server_socket)
     if paths.server_socket.exists() and client.is_up():

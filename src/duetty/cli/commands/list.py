@@ -59,7 +59,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         as_json(sessions)
     elif arguments.names:
-        print("\n".join(each["name"] for each in sessions), end="\n" if sessions else "")
+        for each in sessions:
+            print(f"{each['server']}/{each['name']}" if arguments.everywhere else each["name"])
     elif not sessions:
         print("No sessions. `duetty` alone opens one.")
     else:

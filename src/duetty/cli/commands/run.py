@@ -141,7 +141,7 @@ def _waiting(stream: Stream | None) -> AbstractContextManager[None]:
 
 
 def _open(client: Client, arguments: argparse.Namespace) -> dict[str, Any]:
-    if arguments.server is not None:
+    if arguments.server is not None or arguments.hub:
         # This directory, these variables and what is piped in are of this machine.
         return client.post("/sessions", {"tags": ["run"], **confinement(arguments, here=False)})
     return client.post(

@@ -3,8 +3,9 @@
 import argparse
 from typing import Any
 
-from duetty.cli.reach import add_instance, paths_of, reach
+from duetty.cli.reach import add_instance, add_server, paths_of, reach_each
 from duetty.cli.show import age, as_json, visible
+from duetty.client import Client
 from duetty.errors import ServerUnreachable
 
 EXAMPLES = (
@@ -15,11 +16,15 @@ EXAMPLES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_instance(parser)
+    add_server(parser)
     parser.add_argument("--json", action="store_true", help="for scripts")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    client = reach(arguments)
+    clients = reach_each(arguments)
+    if len(clients) > 1:
+        return _of_each(clients, arguments)
+    [client] = clients.values()
     try:
         status = client.get("/server/info")
     except ServerUnreachable:
@@ -30,12 +35,30 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         as_json({"running": True, **status})
         return 0
+    _show(client, status, arguments)
+    return 0
+
+
+def _of_each(clients: dict[str, Client], arguments: argparse.Namespace) -> int:
+    """Of every machine of a hub."""
+    found = {name: client.get("/server/info") for name, client in clients.items()}
+    if arguments.json:
+        as_json({"running": True, "machines": found})
+        return 0
+    for name, client in clients.items():
+        print(f"{name}:")
+        _show(client, found[name], arguments)
+    return 0
+
+
+def _show(client: Client, status: dict[str, Any], arguments: argparse.Namespace) -> None:
     print(f"Duetty {status['version']} runs at {status['address']} (instance {status['instance']})")
     print(f"  server   pid {status['pid']}, up {age(int(status['uptime_s'] * 1000))}")
     print(f"  keeper   pid {status['keeper_pid'] or '-'}")
     print(f"  sessions {status['sessions']} open, {status['exited_sessions']} exited")
     print(f"  safety   {_safety(status)}")
-    print(f"  state    {paths_of(arguments).state}")
+    if not arguments.hub and not arguments.server:
+        print(f"  state    {paths_of(arguments).state}")
     if status["standing_approvals"]:
         print(f"  standing {status['standing_approvals']} approvals: duetty approvals standing")
         for each in client.get("/approvals/standing"):
@@ -44,7 +67,6 @@ def run(arguments: argparse.Namespace) -> int:
                 print(f"  unasked  until {until}: {visible(each['rule']).removeprefix('allow ')}")
     for part, reason in status["degraded"].items():
         print(f"  degraded {part}: {reason}")
-    return 0
 
 
 def _safety(status: dict[str, Any]) -> str:

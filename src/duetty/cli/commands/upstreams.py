@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
-from duetty.cli.reach import add_instance, paths_of, reach
+from duetty.cli.reach import add_instance, add_server, paths_of, reach
 from duetty.cli.show import add_json, as_json, as_table, harmless, visible
 from duetty.client import Client
 from duetty.errors import BadArguments, BadSetting, DuettyError, NotFound, ServerUnreachable
@@ -46,6 +46,7 @@ _RESOURCE = re.compile(r"@mcp:([^/]+)/(.+)", re.DOTALL)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_instance(parser)
+    add_server(parser)
     add_json(parser)
     parser.set_defaults(act="list", upstream=None)
     actions = parser.add_subparsers(title="actions", metavar="ACTION")

@@ -41,6 +41,7 @@ from duetty.errors import (
     InputRejected,
     NotFound,
     Refused,
+    SeveralMachines,
 )
 
 SCROLLBACK_ROWS = 100
@@ -100,9 +101,19 @@ _LATE = (
 
 async def _pane_or_new(calls: Calls, arguments: Json) -> str:
     if "pane_id" in arguments:
-        return str(arguments["pane_id"])
-    place = {"cwd": calls.caller.cwd} if calls.caller.cwd else {}
-    opened: Any = await calls("session.open", place)
+        named = str(arguments["pane_id"])
+        if not named.endswith("/"):
+            return named
+        opened: Any = await calls("session.open", {"name": named})  # a machine, and no pane of it
+        return f"{named}{opened.name}"
+    try:
+        place = {"cwd": calls.caller.cwd} if calls.caller.cwd else {}
+        opened = await calls("session.open", place)
+    except SeveralMachines as error:
+        error.hint = (
+            "give `pane_id` as MACHINE/: a pane is opened there; MACHINE is a name or an id"
+        )
+        raise
     return str(opened.name)
 
 
@@ -144,10 +155,11 @@ async def _read_screen(calls: Calls, arguments: Json) -> Answer:
 async def _get_panes(calls: Calls, arguments: Json) -> Answer:
     sessions: list[Any] = await calls("session.list")
     alive = [info for info in sessions if info.state != "exited"]
+    several = len({info.server for info in alive}) > 1  # their names may be the same
     active = min(alive, key=lambda info: info.last_activity_ms, default=None)
     panes = [
         {
-            "pane_id": info.name,
+            "pane_id": f"{info.server}/{info.name}" if several else info.name,
             "session_id": info.id,
             "title": info.title or info.command,
             "cwd": info.cwd,

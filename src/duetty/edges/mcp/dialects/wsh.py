@@ -39,7 +39,7 @@ from duetty.edges.mcp.dialects.schema import (
 )
 from duetty.edges.mcp.dialects.wsh_visual import DONE, SESSION, SUCCESS
 from duetty.edges.mcp.prompts import PROMPTS
-from duetty.errors import BadArguments, Conflict, Deadline, InputRejected
+from duetty.errors import BadArguments, Conflict, Deadline, InputRejected, SeveralMachines
 
 SCROLLBACK_ROWS = 100
 """Rows of the scrollback resource."""
@@ -132,11 +132,16 @@ def _scrollback(scrollback: Mapping[str, Any]) -> Json:
 
 
 async def _create_session(calls: Calls, arguments: Json) -> Answer:
-    place = {"cwd": calls.caller.cwd} if calls.caller.cwd else {}
-    info = await calls("session.open", place | arguments)
+    machine, slash, _ = str(arguments.get("name", "")).rpartition("/")
+    place = {"cwd": calls.caller.cwd} if calls.caller.cwd and not slash else {}
+    try:
+        info = await calls("session.open", place | arguments)
+    except SeveralMachines as error:
+        error.hint = "give `name` as MACHINE/NAME, or MACHINE/ alone; MACHINE is a name or an id"
+        raise
     return Answer(
         content={
-            "session": info.name,
+            "session": f"{machine}{slash}{info.name}",
             "pid": info.pid,
             "rows": info.rows,
             "cols": info.cols,
@@ -149,7 +154,15 @@ async def _create_session(calls: Calls, arguments: Json) -> Answer:
 async def _list_sessions(calls: Calls, arguments: Json) -> Answer:
     if "session" in arguments:
         return Answer(content=_session(await calls("session.get", arguments)))
-    sessions = [_session(info) for info in await calls("session.list", arguments)]
+    listed: list[Any] = await calls("session.list", arguments)
+    sessions = [_session(info) for info in listed]
+    if len({info.server for info in listed}) > 1 or len({info.name for info in listed}) < len(
+        listed
+    ):
+        sessions = [
+            {"id": info.id, "machine": info.server, **shape}
+            for info, shape in zip(listed, sessions, strict=True)
+        ]
     # Structured content has to be an object in most revisions; the text is the published array.
     return Answer(content={"sessions": sessions}, text=sessions)
 
@@ -403,6 +416,7 @@ async def _in_background(calls: Calls, arguments: Json) -> Answer:
         "max_run_ms": arguments.get("max_wait_ms", BACKGROUND_MS),
         "max_output_bytes": arguments.get("max_output_bytes", BACKGROUND_BYTES),
         **({"sandbox": here.sandbox} if here.sandbox != "none" else {}),
+        **({"server": here.server} if calls.caller.actor.user is not None else {}),
     }
     opened = await calls("session.open", order)
     content: Json = {
