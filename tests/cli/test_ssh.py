@@ -135,7 +135,7 @@ def begin(person: Tmux, server: ServerProcess, line: str) -> None:
 
 def settings(person: Tmux, name: str) -> str:
     """The outer terminal's settings, as its own shell tells them."""
-    person.line(f"clear; stty -g > {name}; echo told-{name}")
+    person.line(f"clear; stty -g > {name}; echo to''ld-{name}")
     person.wait_outer(f"told-{name}")
     return (person.home / name).read_text()
 

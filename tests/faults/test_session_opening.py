@@ -10,7 +10,7 @@ import pytest
 from duetty.client import session_path
 from duetty.errors import BadCommand, BadWorkingDirectory, CommandTooLong, DuettyError
 from tests.engine import Engine, running_engine
-from tests.faults.server_facts import run
+from tests.faults.server_facts import eventually, run
 from tests.server_process import ServerProcess, running_server
 
 pytestmark = [pytest.mark.pty]
@@ -93,8 +93,12 @@ def test_a_child_has_a_session_group_and_terminal_of_its_own(server: ServerProce
     assert os.getsid(pid) == os.getpgid(pid) == pid
     assert pid not in (info["pid"], info["keeper_pid"])
     assert tty.startswith("/dev/pts/")
-    opened = {os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")}
-    assert opened == {tty}
+    # bash opens /dev/tty for a moment while it draws its prompt.
+    eventually(lambda: opened_files(pid) == {tty})
+
+
+def opened_files(pid: int) -> set[str]:
+    return {str(path.readlink()) for path in Path(f"/proc/{pid}/fd").iterdir()}
 
 
 def traces(engine: Engine) -> tuple[set[str], set[str], set[str], list[str]]:
