@@ -256,12 +256,12 @@ def test_the_lines_that_answer_a_question_reach_the_server_that_asked(
 ) -> None:
     monkeypatch.delenv("DUETTY_INSTANCE", raising=False)
 
-    def reach(_arguments: Namespace) -> AskedClient:
-        return AskedClient()
+    def reach_each(_arguments: Namespace) -> dict[str, AskedClient]:
+        return {"": AskedClient()}
 
-    monkeypatch.setattr(approvals, "reach", reach)
+    monkeypatch.setattr(approvals, "reach_each", reach_each)
 
-    approvals.run(Namespace(act=None, all=False, wait=False, json=False, **named))
+    approvals.run(Namespace(act=None, all=False, wait=False, json=False, server=None, **named))
 
     printed = [line.strip() for line in capsys.readouterr().out.splitlines()]
     assert f"duetty approve eb33{options}" in printed

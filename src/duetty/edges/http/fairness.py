@@ -131,8 +131,10 @@ class Turn:
 
     async def _send_large(self, start: Message, body: bytes, receive: Receive, send: Send) -> None:
         """In parts, as the client reads them: what it does not read counts as its own."""
+        # One that is larger than the share has all of it, and is sent alone.
+        size = min(len(body), self._answers.each)
         try:
-            give_back = self._answers.take(self._actor, amount=len(body)) if self._actor else None
+            give_back = self._answers.take(self._actor, amount=size) if self._actor else None
         except Exhausted as error:
             self._is_refused = True
             await error_response(error)(self._scope, receive, send)
