@@ -8,6 +8,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -94,6 +95,25 @@ def test_as_json_each_line_is_an_event_and_the_last_one_the_end(
     )
     answers = [each["body"]["text"] for each in told if each["kind"] == "answer"]
     assert answers == ["I look.", "Fine."]
+
+
+def test_a_person_who_sends_is_present_before_they_ask_for_the_first_events(
+    server: ServerProcess, model: ModelServer
+) -> None:
+    model.script = [call("run", {"input": "rm -rf /srv/nothing-of-this-name"}), say("Fine.")]
+    wanted = {"text": "go", "cwd": str(server.home), "attends": True, "wait_ms": 60_000}
+    sent: list[dict[str, Any]] = []
+    sending = threading.Thread(
+        target=lambda: sent.append(server.client.post("/agent/messages", wanted, wait_s=90))
+    )
+
+    sending.start()
+    until(lambda: bool(server.client.get("/approvals")["approvals"]))
+    question = server.client.get("/approvals")["approvals"][0]
+    server.client.post(f"/approvals/{question['id']}/decline", {})
+    sending.join()
+
+    assert sent[0]["answer"] == "Fine."
 
 
 @pytest.mark.parametrize(

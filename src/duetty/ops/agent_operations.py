@@ -68,12 +68,17 @@ async def _send(params: SendParams, services: Services, actor: Actor) -> SentMes
     else:
         conversation = await _found(params.conversation, services, actor)
         _permit(conversation, actor)
-    seq = await agents.send(
-        conversation, text, by=actor.name, is_person=actor.kind == "person", model=model
-    )
-    with anyio.move_on_after(params.wait_ms / 1000):
-        while params.wait_ms and conversation.is_working:
-            await conversation.wait_change()
+    with ExitStack() as stack:
+        if (
+            params.attends
+        ):  # present from the message on: its first question may come before the first events
+            stack.enter_context(services.approvals.attendance.attending(actor))
+        seq = await agents.send(
+            conversation, text, by=actor.name, is_person=actor.kind == "person", model=model
+        )
+        with anyio.move_on_after(params.wait_ms / 1000):
+            while params.wait_ms and conversation.is_working:
+                await conversation.wait_change()
     return SentMessage(
         info=_live(conversation, services), seq=seq, answer=_answer_after(conversation, seq)
     )

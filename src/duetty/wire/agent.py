@@ -48,6 +48,9 @@ class SendParams(Params):
     wait_ms: int = Field(
         0, ge=0, le=MAX_WAIT_MS, description="wait at most so long for the agent to have answered"
     )
+    attends: bool = Field(
+        False, description="the caller will ask for events at once, and show questions to a person"
+    )
 
 
 class ConversationsParams(Params):

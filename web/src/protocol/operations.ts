@@ -2087,6 +2087,8 @@ export interface SendParams {
   attached?: string | null;
   /** wait at most so long for the agent to have answered */
   wait_ms?: number;
+  /** the caller will ask for events at once, and show questions to a person */
+  attends?: boolean;
 }
 
 export interface ConversationInfo {

@@ -43,6 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
         "session": arguments.session,
         "conversation": arguments.conversation,
         "attached": _piped(),
+        "attends": sys.stderr.isatty() or None,
     }
     here = not (arguments.server or arguments.hub)
     if arguments.session is None and arguments.conversation is None and here:
