@@ -62,7 +62,7 @@ async def run(effort: Effort) -> list[Table]:
             lines=costs,
             notes=[
                 f"{TASKS} tasks of one call and {TASKS // 5} of five, scripted, over real tools of npm servers; four characters are a token. "
-                "Each turn of a model reads the list of tools and what was said before.",
+                "Each turn of a model reads the list of tools and all messages before it.",
                 "Every task is finished: a tool that is not in the first answer of `find_tools` is looked for in the next, and that counts.",
                 f"Finding takes a turn or two more for each tool, so it is the default only where it halves the tokens of a task with "
                 f"{max(STEPS)} calls: above {LIST_AT_MOST} tools (`mcp.list_at_most`).",

@@ -8,7 +8,7 @@ from benchmarks.jobs.wsh import git, job, new_repository
 
 @job(
     "a Node project: a failing test, mended",
-    "a test run's verdict is cut off",
+    "a test run's result is cut off",
     calls=6,
     needs=("node", "npm"),
 )
@@ -165,8 +165,8 @@ async def background_server(tools: Tools) -> None:
     assert any("GET / HTTP" in line for line in log["lines"])
 
 
-@job("a test run in the background, its verdict", "its end says nothing of its output", calls=3)
-async def verdict(tools: Tools) -> None:
+@job("a test run in the background, its result", "its end says nothing of its output", calls=3)
+async def result(tools: Tools) -> None:
     line = "for i in $(seq 90); do echo test $i ok; done; echo test 91 FAILED; exit 1"
     begun = await tools.run(line, background=True)
     ended = await tools.use("wsh_await_quiesce", session=begun["background"], end=True)
