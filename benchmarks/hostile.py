@@ -1,5 +1,7 @@
 """A person beside a hostile client: the echo of a key, the list of sessions, memory."""
 
+from dataclasses import replace
+
 import anyio.to_thread
 
 from benchmarks.measure import Effort, temporary_home
@@ -32,6 +34,7 @@ async def run(effort: Effort) -> list[Table]:
                 "Each client attacks for some seconds from a process of its own (`tests/hostile/greedy.py`), with the credential in brackets: the one that gets furthest. "
                 "Meanwhile a person, signed in as at the page, types to `cat` and asks for `GET /sessions`: 95 of 100.",
                 f"Screens and snapshots are those of a session of 400 by 200 in which {cells:,} cells have a colour of their own.",
+                "An attack that was refused throughout shows that refusals are cheap, and nothing of what it meant to do: its rows count for no target.",
                 "Beside it: the same before the attack. Memory: the server's own pages at their most, above those before.",
             ],
         )
@@ -56,8 +59,10 @@ def _lines(effort: Effort) -> tuple[list[Line], int]:
             if not client.seen.get("tried"):
                 raise RuntimeError(f"{what}: it did nothing: {client.seen}")
             if credential in attack.admits and not client.seen.get("taken"):
-                what += ", refused throughout"
-            found += _told(what, beside, calm)
+                lines = _told(f"{what}, refused throughout", beside, calm)
+                found += [replace(each, target="", met=None) for each in lines]
+            else:
+                found += _told(what, beside, calm)
         person.close()
     return found, cells
 

@@ -21,16 +21,14 @@ ROWS = {
 
 @pytest.mark.parametrize("job", EVERY, ids=lambda job: job.name)
 def test_a_job_needs_no_more_calls_and_errors_than_the_published_table_says(job: Job) -> None:
-    if job.name not in ROWS:
-        pytest.skip("not measured yet: `make bench` writes its row")
+    assert job.name in ROWS, "`python -m benchmarks.jobs` writes its row"
     calls, errors = ROWS[job.name]
 
     assert job.calls <= calls
     assert job.errors <= errors
 
 
-def test_most_jobs_stand_in_the_published_table_and_no_name_twice() -> None:
+def test_no_job_has_the_name_of_another() -> None:
     names = [job.name for job in EVERY]
 
-    assert len(ROWS.keys() & set(names)) >= 40
     assert len(names) == len(set(names))
