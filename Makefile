@@ -7,7 +7,7 @@ KEPT   := $(BIN)/python tools/kept_packages.py
 UV     := $(BIN)/uv pip compile --quiet pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate --no-strip-extras
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev page dev-page peers system run test test-all check format lint types docs bench bench-web mutants lock clean ci
+.PHONY: help install install-dev page dev-page peers system run test test-all check format lint types docs changelog bench bench-web mutants lock clean ci
 
 help: ## Show this list
 	@test ! -t 1 || on=$$(printf '\033[1m') off=$$(printf '\033[0m'); \
@@ -80,6 +80,9 @@ docs: install-dev ## Write the reference pages from the code
 	@$(BIN)/python tools/generate_docs.py docs
 	@$(BIN)/python tools/generate_page_types.py
 	@$(BIN)/python tools/generate_first_answers.py
+
+changelog: install-dev ## Move what changes/ holds into CHANGELOG.md (VERSION=0.2.0)
+	@$(BIN)/towncrier build --yes --version $(VERSION)
 
 bench: install-dev system ## Measure side by side; writes docs/benchmarks.md
 	@$(BIN)/python -m benchmarks

@@ -32,6 +32,9 @@ class Scope(StrEnum):
 
 EVERY_SCOPE = frozenset(Scope)
 
+RecordKind = Literal["call", "outcome", "approval", "standing", "rules", "trail"]
+"""What the trail records."""
+
 DIALECTS = ("wsh", "command", "terminal", "elwood", "gateway", "rooms", "front")
 """The vocabularies in which calls may come, besides our own."""
 

@@ -64,6 +64,11 @@ class Settings:
         low=1,
         high=3600,
     )
+    server_log_level: str = _setting(
+        "info",
+        "what is written to the log; debug: calls through a hub that only read, too",
+        choices=("info", "debug"),
+    )
     server_hostname: str = _setting(
         "", "what other servers and people call this one; empty is the machine's own name"
     )
@@ -83,6 +88,9 @@ class Settings:
     hub_jwt_audience: str = _setting("", "what such a token must be made for: this hub's address")
     hub_jwt_jwks: str = _setting("", "address of the provider's keys")
     hub_jwt_user: str = _setting("sub", "the claim that names the user, as `duetty hub user` does")
+    hub_forget_s: int = _setting(
+        7 * 86_400, "seconds for which a hub lists a machine that is away, and its sessions"
+    )
     hub_join: str = _setting("", "address of the hub that this server joins by itself")
     hub_scopes: tuple[str, ...] = _setting(
         ("read", "input", "control", "approve"),
@@ -442,16 +450,7 @@ def make_private(directory: Path) -> Path:
         directory.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         directory.mkdir(exist_ok=True, mode=0o700)
         for place in (directory, *_below_tmp(directory)):
-            found = place.lstat()
-            if not stat.S_ISDIR(found.st_mode):
-                raise StateUnwritable(f"{place} is not a directory", hint="move it away")
-            if found.st_uid != os.getuid():
-                raise StateUnwritable(
-                    f"{place} belongs to another user",
-                    hint="set DUETTY_HOME to a place of yours",
-                )
-            if stat.S_IMODE(found.st_mode) & 0o077:
-                place.chmod(0o700)
+            _close_to_others(place)
     except OSError as error:
         raise StateUnwritable(
             f"cannot use {directory}: {error.strerror}",
@@ -463,6 +462,23 @@ def make_private(directory: Path) -> Path:
             hint="set DUETTY_HOME to a directory that you can write",
         )
     return directory
+
+
+def _close_to_others(place: Path) -> None:
+    """By a descriptor: what is checked is what is changed, whatever takes its name meanwhile."""
+    if not stat.S_ISDIR(place.lstat().st_mode):
+        raise StateUnwritable(f"{place} is not a directory", hint="move it away")
+    fd = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        found = os.fstat(fd)
+        if found.st_uid != os.getuid():
+            raise StateUnwritable(
+                f"{place} belongs to another user", hint="set DUETTY_HOME to a place of yours"
+            )
+        if stat.S_IMODE(found.st_mode) & 0o077:
+            os.fchmod(fd, 0o700)
+    finally:
+        os.close(fd)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

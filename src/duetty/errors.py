@@ -147,10 +147,16 @@ class SessionNameConflict(Conflict):
 
     code = "session_name_conflict"
 
-    def __init__(self, name: str) -> None:
-        super().__init__(
-            f"a session named {name!r} exists", hint="choose another name or leave the name out"
-        )
+    def __init__(self, name: str, *, has_exited: bool = False) -> None:
+        if has_exited:
+            super().__init__(
+                f"the session {name!r} has exited and keeps its name until it is removed (killed)",
+                hint="remove it (session.remove, wsh_manage_session kill, duetty kill), or choose another name",
+            )
+        else:
+            super().__init__(
+                f"a session named {name!r} exists", hint="choose another name or leave the name out"
+            )
 
 
 class SessionExited(Conflict):
@@ -265,12 +271,6 @@ class WaitTimeout(Deadline):
     """What was waited for did not happen in time."""
 
     code = "wait_timeout"
-
-
-class RunTimeout(Deadline):
-    """The command goes on; what it printed so far is in `details`."""
-
-    code = "run_timeout"
 
 
 class InputRejected(Unavailable):
@@ -479,6 +479,21 @@ class UpstreamUnavailable(Unavailable):
     """It is off, starting, or failed; `details.state` says which."""
 
     code = "upstream_unavailable"
+
+
+class UpstreamNeedsLogin(Unavailable):
+    """A person has to sign in to it first; nothing that a model does can replace that."""
+
+    code = "upstream_needs_login"
+
+    def __init__(self, upstream: str, *, is_known: bool = False, failed: str = "") -> None:
+        again = " again, or for more than before" if is_known else ""
+        last = f"; the last try failed: {failed}" if failed else ""
+        super().__init__(
+            f"a person has to sign in to upstream {upstream!r}{again}{last}",
+            hint=f"a person signs in with `duetty upstreams login {upstream}`, or on the page's Tools screen",
+            details={"state": "needs_login"},
+        )
 
 
 class UpstreamFault(Unavailable):
@@ -756,6 +771,7 @@ class ServerNotFound(NotFound):
         super().__init__(
             f"no server {server!r}",
             hint="leave `server` out, or name one from the list of servers",
+            details={"executed": False},
         )
 
 
@@ -946,3 +962,20 @@ class BadSetting(BadArguments):
     """A setting is unknown or has a bad value; names file, line and nearest name."""
 
     code = "bad_setting"
+
+
+# --- whether it ran -----------------------------------------------------------------
+
+
+def with_executed(error: DuettyError) -> DuettyError:
+    """The error of a call through a hub says whether that can have had an effect: false or "unknown".
+
+    Where the error itself does not know, its class decides.
+    """
+    if "executed" not in error.details:
+        is_late = isinstance(error, Deadline) and not isinstance(error, ApprovalUnanswered)
+        may_have_run = (
+            is_late or isinstance(error, Unavailable | SessionExited) or type(error) is DuettyError
+        )
+        error.details = {**error.details, "executed": "unknown" if may_have_run else False}
+    return error

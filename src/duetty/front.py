@@ -96,6 +96,7 @@ class BridgedOperations:
     def __init__(self, bridge: Bridge, tokens: Tokens) -> None:
         self.bounds = Bounds()
         self.hosts = Hosts()
+        self.has_left_runs = False  # rooms have none
         self._bridge = bridge
         self._tokens = tokens
 

@@ -101,6 +101,7 @@ from duetty.ops.upstreams import upstreams_of, workspaces_of
 from duetty.platform.capabilities import check_required
 from duetty.platform.orphans import adopt_orphans, forget_ended
 from duetty.platform.short_turns import ask_short_turns
+from duetty.policy import compile_patterns
 from duetty.processes import Processes
 from duetty.session import Keeping, RecordedRun, Registry, Session
 from duetty.startup.instance_lock import locked
@@ -142,6 +143,7 @@ ORPHANS_S = 10.0
 """Between two looks for orphans that ended. Who waits for a child of its own hears of it much sooner."""
 
 SHARES_S = 1.0
+FORGET_EVERY_S = 3600.0
 """Between two looks for shares whose time is up."""
 
 LOOK_S = 0.25
@@ -510,6 +512,7 @@ class Server:
                     hub=address.host,
                     allowed=frozenset(map(Scope, self._settings.hub_scopes)),
                     once=dedupe().once,
+                    clock=self._clock,
                     prefix=self._prefix,
                 ),
                 sessions=lambda: [(each.profile.id, each.name) for each in registry.sessions()],
@@ -599,6 +602,7 @@ class Server:
         tasks.start_soon(services.access.close_expired)
         tasks.start_soon(registry.watch_memory)
         tasks.start_soon(_end_shares, services.users)
+        tasks.start_soon(_forget_machines, self._replicas)
         services.hub.restore()
         services.membership.restore(self._settings.hub_join, self._hub_token)
         tasks.start_soon(_tell_sessions, registry, services.membership)
@@ -627,6 +631,7 @@ class Server:
             )
         )
         tasks.start_soon(services.upstreams.serve)  # theirs to take as long as they like
+        tasks.start_soon(anyio.to_thread.run_sync, compile_patterns)
         if not self._ephemeral:
             mcp.preload()
         return serving
@@ -650,6 +655,7 @@ class Server:
             hub=hub,
             file=self._paths.hub_file,
             clock=self._clock,
+            forget_s=self._settings.hub_forget_s,
         )
         async with opened as replicas:
             task_status.started(replicas)
@@ -765,6 +771,12 @@ async def _end_shares(users: Users) -> None:
         await anyio.sleep(SHARES_S)
         with _survived("shares"):
             users.end_expired()
+
+
+async def _forget_machines(replicas: Replicas | None) -> None:
+    while replicas is not None:
+        await replicas.away.forget_old()
+        await anyio.sleep(FORGET_EVERY_S)
 
 
 async def _see_orphans_off() -> None:

@@ -29,9 +29,6 @@ class Reply:
     """Half of the text, and then the connection is gone."""
 
     pieces: int = 4
-    pause_s: float = 0.0
-    """Between two pieces."""
-
     second_half: threading.Event | None = None
     """Half of the pieces, and the others when this is set."""
 
@@ -119,8 +116,6 @@ class ModelServer:
                         self.wfile.flush()
                         if reply.second_half is not None and at == len(chunks) // 2:
                             reply.second_half.wait(60)
-                        if reply.pause_s:
-                            time.sleep(reply.pause_s)
                         if reply.breaks_off and at >= len(chunks) // 2:
                             return
                     self.wfile.write(b"data: [DONE]\n\n")

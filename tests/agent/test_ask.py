@@ -139,7 +139,8 @@ def test_the_exit_code_says_whether_it_answered(
 def test_ctrl_c_stops_it_and_keeps_what_it_had_said(
     server: ServerProcess, model: ModelServer
 ) -> None:
-    model.script = [say("Half of a long answer. " * 10, pieces=10, pause_s=30)]
+    rest = threading.Event()
+    model.script = [say("Half of a long answer. " * 10, pieces=10, second_half=rest)]
     asking = subprocess.Popen(
         [sys.executable, "-m", "duetty", "ask", "go"],
         env=server.env,
@@ -153,6 +154,7 @@ def test_ctrl_c_stops_it_and_keeps_what_it_had_said(
     first = asking.stdout.read(4)
     asking.send_signal(signal.SIGINT)
     _, complained = asking.communicate(timeout=30)
+    rest.set()
     asked = Asked(server, server.client.get("/agent/conversations")[0]["id"])
 
     assert first == "Half"

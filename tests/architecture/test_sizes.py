@@ -14,7 +14,6 @@ REASONS = {
     "ops/elements.py operations_of": "nine declarations of operations for one kind of element",
     "sandbox/wrap.py wrap": "one list of steps in an order that matters",
     "session/registry.py _open": "one transaction: each step undoes the ones before it on failure",
-    "upstreams/upstream_settings.py order": "one check for each field of one table",
 }
 
 _BRANCHES = (

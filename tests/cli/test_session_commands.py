@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from duetty.cli.checks import limit_findings
+from duetty.client import Client
 from tests.cli.terminals import watched
 from tests.server_process import ServerProcess, running_server
 
@@ -479,9 +481,29 @@ def test_the_doctor_finds_nothing_wrong_with_a_running_server(server: ServerProc
         "keeper",
         "state",
         "disk",
+        "limits",
         "mcp",
     }
     assert [each for each in found if each["verdict"] == "broken"] == []
+
+
+def test_the_doctor_names_a_limit_that_is_nearly_reached() -> None:
+    limit = {"what": "viewers", "most": 8, "each": 4, "each_source": 4, "for_people": 2}
+
+    class Full(Client):
+        def is_up(self) -> bool:
+            return True
+
+        def get(self, path: str, *, wait_s: float | None = 30, **query: object) -> Any:
+            return {"open_files": 4096, "limits": [{**limit, "held": held} for held in (5, 6)]}
+
+    found = list(limit_findings(Full(Path())))
+
+    assert [(each.what, each.verdict) for each in found] == [
+        ("open files", "ok"),
+        ("limit", "warning"),
+    ]
+    assert found[1].summary.startswith("6 of 8 viewers are taken")
 
 
 def test_the_doctor_tells_what_is_wrong_and_how_to_mend_it(home: Path) -> None:

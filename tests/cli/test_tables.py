@@ -70,6 +70,24 @@ def test_what_doctor_found_begins_in_one_column(
     assert [row.replace("→ ", "").index("FOUND") for row in rows] == [23, 23, 23]
 
 
+def test_what_doctor_found_fits_the_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = " ".join(["words"] * 40)
+
+    def findings(_paths: object) -> list[Finding]:
+        return [Finding("disk", "warning", words, words)]
+
+    monkeypatch.setattr(doctor, "findings", findings)
+    monkeypatch.setenv("COLUMNS", "80")
+
+    doctor.run(Namespace(json=False, instance="default"))
+
+    found = capsys.readouterr().out.partition("\n\n")[0]
+    assert found.count("words") == 80
+    assert max(len(line) for line in found.splitlines()) <= 80
+
+
 def test_make_help_writes_no_escape_codes_into_a_pipe() -> None:
     done = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, check=True)
 

@@ -101,9 +101,10 @@ class Target:
         return made
 
     def judge(self, heard: bytes) -> None:
-        """Count the answers of HTTP in these bytes."""
-        self.seen["taken"] += heard.count(b"HTTP/1.1 2") + heard.count(b"HTTP/1.1 101")
-        self.seen["refused"] += heard.count(b"HTTP/1.1 4") + heard.count(b"HTTP/1.1 503")
+        """Count the answers of HTTP in these bytes. A wait that ended in vain (408) was one."""
+        waited = heard.count(b"HTTP/1.1 408")
+        self.seen["taken"] += heard.count(b"HTTP/1.1 2") + heard.count(b"HTTP/1.1 101") + waited
+        self.seen["refused"] += heard.count(b"HTTP/1.1 4") + heard.count(b"HTTP/1.1 503") - waited
 
     def judge_lines(self, heard: bytes) -> None:
         self.seen["taken"] += heard.count(b'"result"')
@@ -286,11 +287,11 @@ def _snapshots(target: Target) -> None:
 @attack("http", "expressions", *READING)
 def _expressions(target: Target) -> None:
     patterns = ["(?:" * 24 + "a" + ")+" * 24, "(?:x?){1000}y", "(x+x+)+y", r"\pL{1,100}"]
-    bodies: list[object] = [{"regex": each, "max_wait_ms": 500} for each in patterns]
+    bodies: list[object] = [{"regex": each, "max_wait_ms": 20} for each in patterns]
     asked_for_ever(target, b"".join(target.post("/sessions/large/wait", body) for body in bodies))
 
 
-@attack("http", "tickets", *READING)
+@attack("http", "tickets", *READING, "node")  # any credential may have its share
 def _tickets(target: Target) -> None:
     asked_for_ever(target, target.head("POST /auth/ws-ticket") * 50)
 

@@ -1,5 +1,6 @@
 """Doors that were not attacked before: TLS, a base prefix, names of a network address, links, directories, other nodes, upstreams."""
 
+import ctypes
 import json
 import os
 import resource
@@ -143,6 +144,39 @@ def test_a_runtime_directory_that_somebody_else_put_there_is_refused(tmp_path: P
             make_private(place)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="names are exchanged by a call of Linux")
+def test_a_link_that_takes_a_directorys_name_meanwhile_changes_nothing_elsewhere(
+    tmp_path: Path,
+) -> None:
+    """The swap comes at every moment that a program of another user could choose."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir(mode=0o755)
+    place, link, over = tmp_path / "place", tmp_path / "link", threading.Event()
+    link.symlink_to(elsewhere)
+    exchange = ctypes.CDLL(None, use_errno=True).renameat2
+
+    def swap() -> None:
+        while not over.is_set():
+            exchange(-100, bytes(place), -100, bytes(link), 2)
+
+    place.mkdir()
+    own = os.open(place, os.O_DIRECTORY)
+    swapping = threading.Thread(target=swap)
+    swapping.start()
+    try:
+        deadline_s = time.monotonic() + 2
+        while time.monotonic() < deadline_s and elsewhere.stat().st_mode & 0o055:
+            os.fchmod(own, 0o755)  # so that there is something to close
+            with suppress(StateUnwritable):
+                make_private(place)
+    finally:
+        over.set()
+        swapping.join()
+        os.close(own)
+
+    assert elsewhere.stat().st_mode & 0o777 == 0o755
+
+
 @pytest.mark.parametrize("name", ["token.new", "duetty.db.count", "server.lock", "server.sock"])
 def test_a_link_that_waits_in_the_states_place_leads_nothing_elsewhere(
     home: Path, tmp_path: Path, name: str
@@ -162,20 +196,26 @@ def test_a_link_that_waits_in_the_states_place_leads_nothing_elsewhere(
     assert victim.read_text() == "untouched"
 
 
-def test_a_crash_leaves_no_memory_in_a_file_and_programs_keep_their_own_limit(
-    server: ServerProcess,
-) -> None:
-    assert server.process is not None
-    opened = server.client.post("/sessions", {"name": "core", "command": "bash"})
+def test_a_crash_leaves_no_memory_in_a_file_and_programs_keep_their_own_limit(home: Path) -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_CORE)
+    if hard == 0:
+        pytest.skip("no program here may leave one")
+    allowed = "import resource as r; most = r.getrlimit(r.RLIMIT_CORE)[1]; "
+    server = ServerProcess(home)
+    server.start(change=f"{allowed} r.setrlimit(r.RLIMIT_CORE, (most, most))")
 
     def core(pid: int) -> str:
         lines = Path(f"/proc/{pid}/limits").read_text().splitlines()
         return next(line.split()[4] for line in lines if line.startswith("Max core file size"))
 
-    soft, _ = resource.getrlimit(resource.RLIMIT_CORE)
-    unlimited = "unlimited" if soft == resource.RLIM_INFINITY else str(soft)
-    assert core(server.process.pid) == "0"
-    assert core(opened["pid"]) == unlimited
+    try:
+        assert server.process is not None
+        opened = server.client.post("/sessions", {"name": "core", "command": "bash"})
+        limits = core(server.process.pid), core(opened["pid"])
+    finally:
+        server.end()
+
+    assert limits == ("0", "unlimited" if hard == resource.RLIM_INFINITY else str(hard))
 
 
 # --- other nodes, upstreams ---------------------------------------------------

@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 from websockets.sync.client import connect
 
+from duetty.edges.mcp.line_reader import TOO_GREEDY
 from tests.edges.http.asking import address_of, client_of
 from tests.faults.server_facts import MIB, resident_bytes
+from tests.hostile.greedy import HELLO, READY, line, rpc
 from tests.server_process import ServerProcess, running_server
 
 pytestmark = pytest.mark.pty
@@ -31,7 +33,7 @@ def strict() -> Iterator[ServerProcess]:
         change = f"import {fairness}, {socket}; {fairness}.LOOP_SHARE = 0.0001; "
         change += f"{fairness}.LOOP_AT_ONCE_S = 0.001; {socket}.GREEDY_S = 0.1; "
         change += "import duetty.edges.mcp.line_reader as lines; lines.GREEDY_S = 0.1; "
-        change += "lines.LOOP_SHARE = 0.0001; lines.LOOP_AT_ONCE_S = 0.001"
+        change += "lines.LOOP_SHARE = 0.0001; lines.LOOP_AT_ONCE_S = 0.0"
         server.start(change=change)
         yield server
         server.end()
@@ -102,6 +104,26 @@ def test_a_greedy_websocket_is_closed_with_the_reason(strict: ServerProcess) -> 
             strict.client.get("/sessions")  # somebody else who is there
 
     assert (websocket.close_code, websocket.close_reason) == (1008, "more than its share")
+
+
+def test_a_greedy_line_of_mcp_is_closed_with_the_reason(strict: ServerProcess) -> None:
+    heard = b""
+    with socket.socket(socket.AF_UNIX) as host:
+        host.settimeout(0.05)
+        host.connect(str(strict.paths.mcp_socket))
+        host.sendall(line(HELLO, READY) + line(rpc("ping")) * 300)
+        deadline_s = time.monotonic() + 30
+        is_open = True
+        while is_open and time.monotonic() < deadline_s:
+            strict.client.get("/sessions")  # somebody else who is there
+            with suppress(TimeoutError):
+                part = host.recv(1 << 20)
+                heard += part
+                is_open = bool(part)
+
+    assert not is_open
+    assert json.loads(heard.splitlines()[-1])["error"]["message"] == TOO_GREEDY
+    assert strict.client.get("/sessions") == []
 
 
 def test_bodies_that_never_end_take_no_more_than_their_credentials_share(

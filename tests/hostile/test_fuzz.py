@@ -4,27 +4,41 @@ A short run; the last test makes a long one of it (`make test-all`). HTTP by its
 tests/edges/http/test_conformance.py.
 """
 
+import base64
 import json
 import os
 import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+import anyio
+import jwt
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from jwt.algorithms import OKPAlgorithm
 
 from duetty.audit.backlog import left_note
 from duetty.audit.record import claimed_seq, line_of, parse_line
 from duetty.cli.player import parse_recording
+from duetty.clock import SystemClock
 from duetty.config import find_paths, load_settings
 from duetty.edges.http.websocket.frames import parse_frame
+from duetty.edges.http.websocket.socket import parsed
 from duetty.errors import DuettyError
-from duetty.hub.addresses import parse_address
+from duetty.hub.addresses import IpRules, parse_address
+from duetty.hub.joined_node import JoinRefused, greet
+from duetty.hub.jwt_tokens import JwtTokens, Provider, parse_keys
+from duetty.hub.network import Network
+from duetty.hub.rooms import Rooms, parse_announcement
+from duetty.hub.streams import LinkBroken, Streams
 from duetty.journal.journal import Journal
 from duetty.journal.segment import recover
 from duetty.journal.snapshot import read_snapshot
@@ -41,6 +55,15 @@ SHORT = settings(
     max_examples=EXAMPLES,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=6,
 )
 
 
@@ -140,6 +163,156 @@ def test_texts(text: str) -> None:
     assert page_keys.is_proof("p256:" + "A" * 88, "challenge", text) is False
 
 
+ANNOUNCED = (
+    b'{"type": "announce", "protocol": 1, "title": "x", "sessionId": "r", "key": "k", "tools": [{"name": "t", '
+    b'"description": "d", "inputSchema": {"type": "object", "properties": {"a": {"type": ["string", "null"], "enum": [1]}}, '
+    b'"required": ["a"], "additionalProperties": false}}]}'
+)
+
+
+@SHORT
+@given(changed(ANNOUNCED), st.dictionaries(st.text(max_size=3), JSON, max_size=3))
+def test_an_announcement_of_a_room(message: bytes, arguments: dict[str, object]) -> None:
+    try:
+        announced = parse_announcement(parsed(message))
+    except DuettyError:
+        return
+    for tool in announced.tools.values():
+        tool.problem(arguments)
+
+
+HOST = b'{"type": "result", "commandId": "c", "result": {"a": [1]}, "progress": 1, "total": 2, "error": {}}'
+
+
+@pytest.mark.anyio
+async def test_messages_of_a_room() -> None:
+    async def nowhere(*_: object) -> None: ...
+
+    async with anyio.create_task_group() as tasks:
+        for message in drawn(changed(HOST)):
+            room = Rooms().join(parse_announcement(json.loads(ANNOUNCED)), None, nowhere)
+            call = partial(room.call, "c", "t", {"a": None}, within_s=5, progress=nowhere)
+            tasks.start_soon(_refused, call)
+            await anyio.wait_all_tasks_blocked()
+            with suppress(DuettyError):
+                await room.take(parsed(message), len(message))
+            room.leave()
+
+
+async def _refused(call: Callable[[], Awaitable[object]]) -> None:
+    with suppress(DuettyError):
+        await call()
+
+
+def drawn(strategy: st.SearchStrategy[bytes]) -> list[bytes]:
+    """Examples for a test that is a coroutine."""
+    found: list[bytes] = []
+
+    @SHORT
+    @given(strategy)
+    def draw(example: bytes) -> None:
+        found.append(example)
+
+    draw()
+    return found
+
+
+FRAME = b"\x02\x02\0\0\0\1" + b'{"status": 200, "headers": []}'
+
+
+@pytest.mark.anyio
+async def test_frames_of_a_machines_link() -> None:
+    async def nowhere(*_: object) -> None: ...
+
+    for message in drawn(changed(FRAME)):
+        streams = Streams(nowhere, opened=lambda stream, frame: None)
+        stream = streams.open()
+        with suppress(LinkBroken):
+            for _ in range(3):
+                streams.take(message)
+        with suppress(LinkBroken, DuettyError), anyio.move_on_after(0.001):
+            while True:
+                (await stream.receive()).json()
+
+
+HELLO = b'{"node": "AAAA", "signature": "AAAA", "protocols": [1], "hostname": "x", "sessions": [["s", "n"]], "epoch": 1}'
+
+
+@pytest.mark.anyio
+async def test_the_hello_of_a_machine() -> None:
+    for message in drawn(changed(HELLO)):
+        with suppress(JoinRefused):
+            await greet(Said(message.decode("utf-8", "replace")), hub={})
+
+
+@dataclass
+class Said:
+    message: str | bytes
+
+    async def send(self, message: str | bytes) -> None: ...
+
+    async def receive(self) -> str | bytes | None:
+        return self.message
+
+
+SIGNER = Ed25519PrivateKey.generate()
+PUBLISHED = json.dumps(
+    {
+        "keys": [
+            {**OKPAlgorithm.to_jwk(SIGNER.public_key(), as_dict=True), "kid": "k", "use": "sig"},
+            {"kty": "RSA", "kid": "r", "n": "AQAB", "e": "AQAB", "alg": "RS256"},
+            {"kty": "EC", "kid": "e", "crv": "P-256", "x": "AQAB", "y": "AQAB"},
+        ]
+    }
+).encode()
+PROVIDER = Provider(issuer="i", audience="a", jwks="http://127.0.0.1:1/keys")
+SHOWN = jwt.encode(
+    {"iss": "i", "aud": "a", "sub": "ann", "exp": 4_000_000_000},
+    SIGNER,
+    "EdDSA",
+    headers={"kid": "k"},
+).encode()
+
+
+@SHORT
+@given(changed(PUBLISHED))
+def test_the_keys_of_a_provider(body: bytes) -> None:
+    parse_keys(body)
+
+
+@SHORT
+@given(changed(SHOWN))
+@example(SHOWN)
+def test_a_token_of_a_provider(token: bytes) -> None:
+    tokens = JwtTokens(PROVIDER, Network(IpRules()), SystemClock())
+    tokens.learn(PUBLISHED)
+    text = token.decode("latin-1")
+    claims = tokens.claims(text) if tokens.looks_like_one(text) else None
+
+    assert claims is None or claims.user == "ann"
+    assert claims is not None or token != SHOWN
+
+
+CLAIMS = st.fixed_dictionaries(
+    {"iss": st.just("i"), "aud": st.just("a"), "sub": JSON, "exp": JSON, "scope": JSON}
+)
+
+
+@SHORT
+@given(CLAIMS)
+@example({"iss": "i", "aud": "a", "sub": "x", "exp": float("inf"), "scope": ""})
+def test_claims_of_a_provider(claims: dict[str, object]) -> None:
+    """The provider signed them, and may be mistaken."""
+    tokens = JwtTokens(PROVIDER, Network(IpRules()), SystemClock())
+    tokens.learn(PUBLISHED)
+    body = json.dumps(claims).encode()
+    head = json.dumps({"alg": "EdDSA", "kid": "k"}).encode()
+    signed = b".".join(base64.urlsafe_b64encode(part).rstrip(b"=") for part in (head, body))
+    signature = base64.urlsafe_b64encode(SIGNER.sign(signed)).rstrip(b"=")
+
+    tokens.claims(b".".join((signed, signature)).decode())
+
+
 # --- at a real server ---------------------------------------------------------
 
 
@@ -198,7 +371,7 @@ FRAMES = (
 
 @pytest.mark.pty
 @SHORT
-@given(changed(FRAMES), st.sampled_from(["/ws/view", "/ws/json"]))
+@given(changed(FRAMES), st.sampled_from(["/ws/view", "/ws/json", "/ws/node", "/ws/room"]))
 @example(b"\x81\x81\0\0\0\0\xff\x88\x80\0\0\0\0", "/ws/view")  # no text, and a close behind it
 def test_websockets(server: ServerProcess, data: bytes, path: str) -> None:
     upgrade = (

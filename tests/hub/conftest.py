@@ -65,13 +65,13 @@ def wait_for(look: Callable[[], Any]) -> Any:
     return found
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def servers() -> Iterator[Servers]:
     with ExitStack() as stack:
         yield Servers(stack)
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def node(servers: Servers) -> ServerProcess:
     """A healthy node called `alpha`."""
     alpha = servers.start("alpha")

@@ -152,6 +152,17 @@ def test_a_persons_own_token_is_the_same_however_it_was_made(hub: HubProcess) ->
     assert set(first["scopes"]) == {"read", "input", "control", "approve", "join"}
 
 
+def test_tokens_of_a_user_that_was_removed_are_no_longer_listed(hub: HubProcess) -> None:
+    for user in ("gone", "stays"):
+        hub.here.command("hub", "user", "add", user)
+    hub.here.command("hub", "user", "remove", "gone")
+
+    listed = hub.here.command("hub", "token", "list").stdout
+
+    assert "stays" in listed
+    assert "gone" not in listed
+
+
 def test_a_hub_that_does_not_answer_is_called_a_hub(home: Path) -> None:
     done = ServerProcess(home).command("login", "http://127.0.0.1:9", input="token")
 

@@ -154,7 +154,12 @@ def test_a_machine_that_dies_within_a_call_ends_it_at_once(servers: Servers) -> 
     assert refusal(answers[0]) == (503, "server_unavailable")
     assert answers[0].json()["error"]["details"]["executed"] == "unknown"
     gone = servers.http.get("/sessions", params={"server": "delta"})
-    assert refusal(gone) == (404, "server_not_found")
+    assert refusal(gone) == (503, "server_unavailable")
+    assert gone.json()["error"]["details"] == {
+        "server": "delta",
+        "health": "away",
+        "executed": False,
+    }
 
 
 def test_a_restarted_machine_joins_again_as_the_same(

@@ -94,3 +94,30 @@ def test_a_session_is_shared_for_a_time_and_taken_back(
     assert (share["session"], share["user"], share["role"]) == ("build", "bob", "drive")
     assert (revoked.returncode, left) == (0, [])
     assert (alone.returncode, "a user is missing" in alone.stderr) == (1, True)
+
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_a_login_is_kept_in_the_keyring_where_there_is_one(
+    servers: Servers, token: Path, tmp_path: Path
+) -> None:
+    ring = tmp_path / "ring.json"
+    here = ServerProcess(
+        tmp_path,
+        PYTHON_KEYRING_BACKEND="tests.hub.file_keyring.FileKeyring",
+        PYTHONPATH=str(ROOT),
+        TEST_KEYRING_FILE=str(ring),
+    )
+
+    done = here.command("login", servers.hub.url(), "--token-file", str(token))
+    kept, file = json.loads(ring.read_text()), here.paths.config_file.parent / "hubs.json"
+    listed = here.command("list", "--everywhere").stdout
+    out = here.command("login", "--out", servers.hub.url())
+
+    assert "the system's keyring" in done.stdout, done.stderr
+    assert list(kept.values()) == [token.read_text().strip()]
+    assert token.read_text().strip() not in file.read_text()
+    assert "build" in listed
+    assert out.returncode == 0, out.stderr
+    assert json.loads(ring.read_text()) == {}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -35,6 +35,11 @@ def agent(servers: Servers) -> httpx.Client:
 def call(
     agent: httpx.Client, tool: str, /, dialect: str = "wsh", **arguments: Any
 ) -> dict[str, Any]:
+    return called(agent, tool, dialect=dialect, **arguments)["result"]
+
+
+def called(agent: httpx.Client, tool: str, /, dialect: str, **arguments: Any) -> dict[str, Any]:
+    """The whole answer."""
     version = "2026-07-28"
     meta = {
         "io.modelcontextprotocol/protocolVersion": version,
@@ -54,11 +59,10 @@ def call(
         "Mcp-Name": tool,
     }
     answer = agent.post(f"/mcp/{dialect}", json=asked, headers=headers)
-    assert answer.status_code == 200, answer.text
     text = answer.text
     if text.startswith(("event:", "id:", ":")):
         text = next(line[6:] for line in text.splitlines() if line.startswith("data: {"))
-    return httpx.Response(200, text=text).json()["result"]
+    return httpx.Response(200, text=text).json()
 
 
 def test_a_call_without_a_session_is_routed_refused_or_answered_with_the_choice(
@@ -165,3 +169,62 @@ def test_sessions_of_several_machines_are_listed_with_what_selects_them(
     for machine, id_ in twins.items():
         assert agent.get(f"/sessions/{id_}").json()["server"] == machine
     assert {"north/twin", "south/twin"} <= {each["pane_id"] for each in panes}
+
+
+WRONG: list[tuple[str, str, dict[str, Any], object]] = [
+    ("wsh", "wsh_run_command", {"session": "nowhere", "input": "true"}, False),
+    ("wsh", "wsh_run_command", {"input": 7}, False),
+    ("wsh", "wsh_run_command", {"input": "true"}, False),
+    ("wsh", "wsh_create_session", {"name": "made"}, False),
+    ("wsh", "wsh_nothing", {}, False),
+    ("elwood", "terminal_execute", {"pane_id": "north/nowhere", "command": "true"}, False),
+    ("elwood", "terminal_read_screen", {}, False),
+    ("terminal", "terminal", {"action": "list"}, False),
+    ("terminal", "terminal", {"action": "run", "command": ["x"], "server": "north"}, False),
+    (
+        "terminal",
+        "terminal",
+        {
+            "action": "run",
+            "mode": "headless",
+            "command": "sleep 60",
+            "timeout_ms": 1_000,
+            "server": "north",
+        },
+        "unknown",
+    ),
+    ("command", "run_command", {"command": "true"}, False),
+    ("command", "run_command", {"nothing": 1}, False),
+    ("rooms", "room__nothing", {}, False),
+    ("gateway", "invoke_tool", {"name": "nowhere__nothing", "arguments": {}}, False),
+]
+
+
+def _executed(value: object) -> list[object]:
+    """What each `executed` in it says."""
+    if isinstance(value, list):
+        return [one for each in cast("list[object]", value) for one in _executed(each)]
+    fields = cast("dict[str, object]", value) if isinstance(value, dict) else {}
+    mine = [fields["executed"]] if "executed" in fields else []
+    return mine + [one for each in fields.values() for one in _executed(each)]
+
+
+@pytest.fixture
+def prepared(agent: httpx.Client) -> None:
+    for each in agent.get("/sessions").json():
+        agent.delete(f"/sessions/{each['id']}")
+    for name, command in (("one", "bash"), ("two", "bash")):
+        body = {"name": name, "command": command, "server": "north"}
+        assert agent.post("/sessions", json=body).status_code == 201
+    wait_for(lambda: len(agent.get("/sessions").json()) == 2 or None)
+
+
+@pytest.mark.usefixtures("prepared")
+@pytest.mark.parametrize(("dialect", "tool", "arguments", "executed"), WRONG)
+def test_each_error_through_a_hub_says_whether_anything_can_have_run(
+    agent: httpx.Client, dialect: str, tool: str, arguments: dict[str, Any], executed: object
+) -> None:
+    answer = called(agent, tool, dialect=dialect, **arguments)
+
+    assert "error" in answer or answer["result"]["isError"], answer
+    assert executed in _executed(answer), answer

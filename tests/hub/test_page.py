@@ -186,3 +186,26 @@ def test_a_terminal_goes_on_when_its_machine_has_come_back(home: Home, tab: Tab)
     tab.wait_text("laptop/build", "after-it-came")
 
     assert "before-it-left" in tab.text("laptop/build")
+
+
+def test_a_machine_that_is_away_is_shown_so_with_its_sessions(home: Home, tab: Tab) -> None:
+    machine = home.machines["laptop"]
+    tab.goto()
+    group = tab.page.locator("[data-group=laptop]")
+    card = group.locator("[data-session='laptop/build']")
+    expect(card).to_be_visible()
+    machine.kill()
+    try:
+        expect(tab.page.get_by_role("heading", name="laptop · away since")).to_be_visible()
+        expect(card).to_contain_text("away since")
+        _shoot(tab, "away")
+        tab.page.get_by_role("button", name="New session", exact=True).first.click()
+        expect(tab.page.get_by_label("Name")).to_be_visible()
+        offered = tab.page.get_by_role("dialog").get_by_role("option", name="laptop")
+        expect(offered).to_have_count(0)
+    finally:
+        machine.start("--hostname", "laptop")
+    tab.page.keyboard.press("Escape")
+
+    expect(tab.page.get_by_role("heading", name="laptop", exact=True)).to_be_visible()
+    expect(card).not_to_contain_text("away")

@@ -11,6 +11,7 @@ import anyio
 from duetty.calls import Scope
 from duetty.clock import SystemClock
 from duetty.hub import Bus, Replicas, Users
+from duetty.hub.away import AwayMachines
 from duetty.hub.directory import open_directory
 from duetty.hub.nats_bus import nats_bus
 from duetty.ops.access import Access
@@ -39,7 +40,10 @@ async def replica(join: Join, name: str, home: Path) -> AsyncGenerator[Replica]:
             open_directory(bus) as directory,
             anyio.create_task_group() as tasks,
         ):
-            replicas = Replicas(bus, directory, tasks, find=lambda _id: None, clock=clock)
+            away = AwayMachines(bus, clock, forget_s=60, changed=lambda: None)
+            replicas = Replicas(
+                bus, directory, tasks, find=lambda _id: None, clock=clock, away=away
+            )
             records = await share_access(
                 replicas, users=users, store=store, access=access, clock=clock, tasks=tasks
             )

@@ -451,7 +451,7 @@ def test_stop_hangs_up_on_everyone_and_kills_who_ignores_it_after_the_grace(
 ) -> None:
     client = keeper.connect()
     stubborn = keeper.open(
-        client, ["sh", "-c", "trap '' HUP TERM; echo set; sleep 100"], session="stubborn"
+        client, ["sh", "-c", "trap '' HUP TERM; echo set; exec sleep 100"], session="stubborn"
     )
     read_until(stubborn.master, b"set")
     stopped = keeper.open(client, ["sleep", "100"], session="stopped")

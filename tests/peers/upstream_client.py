@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import httpx2
 from anyio.abc import SocketStream
 from mcp import MCPDeprecationWarning
 
@@ -23,6 +24,9 @@ from tests.upstreams.running import Home, trusted
 warnings.simplefilter("ignore", MCPDeprecationWarning)
 
 SCENARIO_S = 25
+CLIENT_METADATA = "https://conformance-test.local/client-metadata.json"
+"""Which the suite takes for the page of a client."""
+
 EXAMPLES: Mapping[str, Any] = {
     "string": "a", "number": 1.5, "integer": 1, "boolean": True, "array": [], "object": {},
 }  # fmt: skip
@@ -69,10 +73,29 @@ async def use_everything(upstreams: Upstreams, scenario: str, context: dict[str,
         await upstreams.prompt("it", each["name"], {})
 
 
+async def follow(url: str) -> str:
+    """A person whose browser is sent back at once."""
+    async with httpx2.AsyncClient() as browser:
+        return (await browser.get(url, follow_redirects=False)).headers["location"]
+
+
+def signing_in(scenario: str, context: dict[str, Any]) -> dict[str, Any]:
+    """What a person has in the table of a server with which they registered Duetty, or of any."""
+    if "client_id" not in context:
+        return {"client_metadata_url": CLIENT_METADATA}
+    table = {"client_id": context["client_id"], "client_secret": "${CLIENT_SECRET}"}
+    if scenario == "auth/client-credentials-basic":
+        table["grant"] = "client_credentials"
+    return table
+
+
 async def run(order: dict[str, Any]) -> None:
     with tempfile.TemporaryDirectory() as place, anyio.fail_after(SCENARIO_S):
-        table = {"url": order["url"], "elicitation": True}
-        async with Home(Path(place)).running(it=table) as upstreams:
+        signing = signing_in(order["scenario"], order["context"])
+        table = {"url": order["url"], "elicitation": True, "oauth": signing}
+        home = Home(Path(place))
+        home.environment["CLIENT_SECRET"] = order["context"].get("client_secret", "")
+        async with home.running(it=table, sign_in=follow) as upstreams:
             await use_everything(upstreams, order["scenario"], order["context"])
 
 

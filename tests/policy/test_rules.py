@@ -20,6 +20,7 @@ from duetty.policy import (
     load_rules,
     rule_lines,
 )
+from duetty.policy.shipped import SHIPPED, SHIPPED_RULES
 from tests.policy.labelled import AGENT, decided, judged
 
 
@@ -354,6 +355,11 @@ def test_examples_that_hold_let_a_rule_load() -> None:
         why="a person publishes",
         where="config.toml, line 5",
     )
+
+
+def test_shipped_rules_hold_with_their_examples() -> None:
+    checked = load_rules(SHIPPED, "shipped")
+    assert checked.digest == SHIPPED_RULES.digest
 
 
 def test_a_project_may_only_tighten() -> None:

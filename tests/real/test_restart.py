@@ -16,7 +16,7 @@ from tests.server_process import ServerProcess, is_alive, running_server
 pytestmark = [pytest.mark.pty]
 
 SESSIONS = 50
-LINES = 9_000
+LINES = 4_000
 PARTS = 4
 """Each waits for its file, so that a kill falls into the middle however fast the machine is."""
 
@@ -27,7 +27,7 @@ while [ $i -lt {LINES} ]; do
     while [ ! -e go$((i * {PARTS} / {LINES})) ]; do sleep 0.2; done
     printf '\\033[3%dmline %d\\033[0m caf\\303\\251 \\346\\227\\245\\n' $((i % 8)) $i
     i=$((i + 1))
-    [ $((i % 300)) -ne 0 ] || sleep 0.05
+    [ $((i % 100)) -ne 0 ] || sleep 0.05
 done
 printf '\\033[5;10Hplaced\\033[K\\033[20;1H'
 printf finished

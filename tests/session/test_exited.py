@@ -53,3 +53,19 @@ def test_of_exited_sessions_the_oldest_go_when_there_are_too_many(home: Path) ->
         for name in ("a", "b", "c", "d"):
             exited(server, name)
         eventually(lambda: names(server) == ["c", "d", "open"])
+
+
+def test_an_exited_session_keeps_its_name_over_a_restart_if_it_was_asked_to(home: Path) -> None:
+    with running_server(home) as server:
+        server.command("new", "-d", "--name", "kept", "--keep-name", "--", "true")
+        eventually(lambda: state(server, "kept") == "exited")
+        exited(server, "given-up")
+        server.kill()
+        server.start()
+        refused = server.command("new", "-d", "--name", "kept", "--", "true")
+        taken = server.command("new", "-d", "--name", "given-up", "--", "true")
+        server.command("kill", "kept")
+        again = server.command("new", "-d", "--name", "kept", "--", "true")
+
+    assert (refused.returncode, "duetty kill" in refused.stderr) == (1, True)
+    assert (taken.stdout.strip(), again.stdout.strip()) == ("given-up", "kept")

@@ -1,7 +1,7 @@
 """Patterns of callers over output of programs: bounded time, and a clear word on what is lacking."""
 
 from contextlib import suppress
-from time import monotonic
+from time import monotonic, thread_time
 
 import pytest
 
@@ -31,6 +31,17 @@ async def test_no_pattern_takes_long_whatever_it_searches(pattern: str) -> None:
 def test_a_pattern_that_is_large_is_refused_before_any_search(pattern: str) -> None:
     with pytest.raises(BadArguments, match="too large"):
         Needle(pattern=pattern)
+
+
+def test_a_pattern_that_is_large_is_refused_before_all_of_it_is_made() -> None:
+    took_s: list[float] = []
+    for _ in range(5):
+        began_s = thread_time()
+        with pytest.raises(BadArguments, match="too large"):
+            Needle(pattern=r"\pL{1,100}")
+        took_s.append(thread_time() - began_s)
+
+    assert min(took_s) < 0.01, "it was twenty milliseconds of everybody's time"
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,23 @@ async def test_cd_changes_the_directory_that_is_reported(
     assert after.cwd == str(place)
 
 
+async def test_the_directory_is_known_while_the_command_behind_cd_still_runs(
+    engine: Engine, shell: str, home: Path
+) -> None:
+    (home / "place").mkdir()
+    (home / "link").symlink_to("place")
+    await engine.open(command=shell, cwd=str(home))
+
+    asked = await engine.run("cd place && cat")
+    told = await engine.call("session.get", session="s")
+    await engine.call("input.press", session="s", keys=["Ctrl-D"], wait="end")
+    by_link = await engine.run(f"cd '{home}/link'")
+    there = await engine.run("cat")
+
+    assert (asked.completed_by, asked.cwd, told.cwd) == ("input", f"{home}/place", asked.cwd)
+    assert there.cwd == by_link.cwd  # by the name that its shell has for it
+
+
 async def test_an_alias_and_a_function_run_as_commands(engine: Engine, shell: str) -> None:
     await engine.open(command=shell)
     define = (

@@ -194,7 +194,7 @@ async def test_fish_that_was_interrupted_before_its_prompt_runs_the_next_line(
     engine: Engine,
 ) -> None:
     session = await at_prompt(engine, "fish")
-    for _ in range(6):
+    for _ in range(3):
         await engine.run("true")
         session.interrupt(actor=AGENT)
         await check_runs(engine)

@@ -52,6 +52,18 @@ def test_writes_wait_while_the_disk_is_full_and_arrive_when_there_is_room(tmp_pa
         assert len(reader.search("words")) == 10
 
 
+def test_who_reads_while_the_disk_is_full_waits_for_one_try_only(tmp_path: Path) -> None:
+    disk = FullDisk(tmp_path / "store.db", limits=Limits())
+    disk.writer.put_block(a_block(1), TEXT)
+    began_s = time.monotonic()
+
+    written = disk.writer.flush(20), disk.writer.flush(20)
+
+    assert (written, time.monotonic() - began_s < 20) == ((False, False), True)
+    disk.make_room()
+    assert disk.writer.close(5)
+
+
 def test_text_is_given_up_before_blocks_while_the_disk_is_full(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     disk = FullDisk(path, limits=Limits(queued_blocks=10, queued_texts=3))

@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from duetty.sandbox import SandboxRequest
 from duetty.upstreams import Surroundings, Timing, Upstream, UpstreamOrder, Upstreams
 from duetty.upstreams.pins import Pins
 from duetty.upstreams.upstream_settings import Program, parse_order
-from duetty.upstreams.upstreams import connecting
+from duetty.upstreams.upstreams import connecting, logging_in
 
 HERE = Path(__file__).parent
 WAIT_S = 60
@@ -67,12 +67,15 @@ class Home:
         *,
         timing: Timing = SOON,
         sandbox: Callable[[Program], SandboxRequest] | None = None,
+        sign_in: Callable[[str], Awaitable[str]] | None = None,
         **tables: dict[str, Any],
     ) -> AsyncGenerator[Upstreams]:
         self.tables = {name.replace("_", "-"): table for name, table in tables.items()}
         surroundings = Surroundings(
             environment=self.environment,
             logs=self.directory / "logs",
+            logins=self.directory / "logins",
+            sign_in=sign_in,
             sandbox=sandbox or (lambda program: SandboxRequest(asked=program.sandbox or "none")),
         )
         upstreams = Upstreams(
@@ -81,6 +84,8 @@ class Home:
             open_link=connecting(surroundings),
             reload=self.orders,
             timing=timing,
+            log_in=logging_in(surroundings),
+            logins=surroundings.logins,
         )
         async with upstreams.running():
             await upstreams.wait_settled(at_most_s=WAIT_S)

@@ -3,14 +3,20 @@
 import json
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import anyio
 import pytest
-from mcp import MCPError
+from mcp import Client, MCPError
 from mcp import types as t
 
+from duetty.edges.mcp.dialect import Offered
+from duetty.edges.mcp.dialects.gateway import GATEWAY
+from duetty.edges.mcp.live_dialect import LiveCore
 from duetty.upstreams.search import Index, words
 from duetty.upstreams.tools import Tool
 from duetty.upstreams.upstream_settings import as_toml
@@ -19,6 +25,9 @@ from tests.server_process import ServerProcess, running_server
 from tests.upstreams.real_tools import queries, real_tools
 from tests.upstreams.running import WAIT_S, plain
 from tests.upstreams.test_gateway import records, trust
+
+LARGE = 900
+"""Tools of some 1.3 MB."""
 
 FINDING = {"find_tools", "describe_tool", "call_tool"}
 RECALL_AT_3 = {
@@ -199,3 +208,103 @@ async def test_few_tools_are_listed_all_and_hosts_are_told_to_load_them(tmp_path
 
     assert tool.name == "mcp__few__echo"
     assert tool.meta == {"anthropic/alwaysLoad": True}
+
+
+@pytest.mark.pty
+async def test_what_is_used_most_is_counted_again_when_lists_are_asked_for(tmp_path: Path) -> None:
+    tools = [{"name": f"tool_{number}"} for number in range(5)]
+    (tmp_path / "tools.json").write_text(json.dumps(tools), encoding="utf-8")
+    table = as_toml("many", plain(tools_file=str(tmp_path / "tools.json")))
+    (tmp_path / "config.toml").write_text(f"[mcp]\nlist_at_most = 2\n\n{table}", encoding="utf-8")
+    server = ServerProcess(tmp_path)
+    server.start_with("duetty.upstreams.upstreams.COUNT_S = 0")
+    try:
+        trust(server, "many")
+        async with connected("http-2026", server, dialect="gateway") as client:
+            before = {tool.name for tool in (await client.list_tools()).tools}
+            await client.call_tool("mcp__many__tool_3", {})
+            now = await client.list_tools(cache_mode="refresh")
+    finally:
+        server.end()
+
+    assert before == FINDING
+    assert {tool.name for tool in now.tools} == FINDING | {"mcp__many__tool_3"}
+
+
+@pytest.fixture(scope="module")
+def large() -> Iterator[ServerProcess]:
+    """More than a megabyte of tools, all of them listed."""
+    with tempfile.TemporaryDirectory(prefix="d-", dir="/tmp", ignore_cleanup_errors=True) as place:
+        home = Path(place)
+        real = [wire for _, wire in real_tools()]
+        tools = [{**real[at % len(real)], "name": f"tool_{at:03}"} for at in range(LARGE)]
+        (home / "tools.json").write_text(json.dumps(tools), encoding="utf-8")
+        table = as_toml("large", plain(tools_file=str(home / "tools.json")))
+        (home / "config.toml").write_text(f"[mcp]\nlist_at_most = {LARGE}\n\n{table}", "utf-8")
+        with running_server(home) as server:
+            trust(server, "large")
+            yield server
+
+
+async def _pages(client: Client) -> list[list[t.Tool]]:
+    pages: list[list[t.Tool]] = []
+    cursor = None
+    while not pages or cursor is not None:
+        page = await client.list_tools(cursor=cursor, cache_mode="refresh")
+        pages.append(page.tools)
+        cursor = page.next_cursor
+    return pages
+
+
+@pytest.mark.pty
+@pytest.mark.parametrize("way", ["stdio-2025", "http-2025", "http-2026"])
+async def test_a_list_of_more_than_a_client_takes_at_once_comes_in_pages(
+    way: str, large: ServerProcess
+) -> None:
+    names = [f"mcp__large__tool_{at:03}" for at in range(LARGE)]
+    async with connected(way, large, dialect="gateway") as client:
+        with anyio.fail_after(WAIT_S):
+            first, again = await _pages(client), await _pages(client)
+            large.client.post("/upstreams/large/turn", {"on": False, "tool": "tool_700"})
+            without = await _pages(client)
+            large.client.post("/upstreams/large/turn", {"on": True, "tool": "tool_700"})
+            with pytest.raises(MCPError, match="Unknown cursor"):
+                await client.list_tools(cursor="next", cache_mode="refresh")
+
+    assert [tool.name for page in first for tool in page] == names
+    assert again == first
+    assert 1 < len(first) < 5
+    assert [tool.name for page in without for tool in page] == [
+        each for each in names if not each.endswith("_700")
+    ]
+
+
+async def test_an_answer_is_made_once_for_those_who_see_the_same_in_the_same_revision() -> None:
+    seen: list[list[dict[str, Any]]] = [[{"name": "one", "inputSchema": {"type": "object"}}]]
+    made: list[str] = []
+    core = LiveCore(
+        replace(GATEWAY, live=replace(cast("Any", GATEWAY.live), offered=partial(_offer, seen))),
+        cast("Any", SimpleNamespace(bounds={"tasks": None, "subscriptions": None})),
+    )
+    core._theirs = lambda context: cast("Any", None)  # pyright: ignore[reportPrivateUsage]
+
+    async def make(context: Any) -> dict[str, Any]:
+        made.append(context.protocol_version)
+        return {"made": len(made)}
+
+    async def ask(version: str, cursor: str | None = None) -> Any:
+        params = {} if cursor is None else {"cursor": cursor}
+        context: Any = SimpleNamespace(protocol_version=version, params=params)
+        return await core._listed(make, context)  # pyright: ignore[reportPrivateUsage]
+
+    assert await ask("2025-11-25") == await ask("2025-11-25") == {"made": 1}
+    assert await ask("2026-07-28") == {"made": 2}
+    assert await ask("2025-11-25", "7") != await ask("2025-11-25", "7")  # it was never told of 7
+    seen.append([{"name": "two", "inputSchema": {"type": "object"}}])
+    assert await ask("2025-11-25") == {"made": 5}
+    seen.append(seen[0])  # as another caller sees it, in turns
+    assert await ask("2025-11-25") == {"made": 1}
+
+
+async def _offer(seen: list[list[dict[str, Any]]], _calls: object) -> Offered:
+    return Offered(tools=list(seen[-1]), seq=0, sources=[], resource_changes=0, prompt_changes=0)

@@ -564,3 +564,11 @@ def test_a_dump_colours_no_cell_after_a_coloured_word_that_wrapped() -> None:
     rebuilt.feed(original.dump())
 
     assert rebuilt.grid() == original.grid()
+
+
+def test_a_screen_with_more_spans_than_are_wanted_is_not_read_to_its_end() -> None:
+    terminal = Terminal(cols=10, rows=4)
+    terminal.feed(b"\x1b[31ma\x1b[32mb\r\n\x1b[31mc\x1b[32md\r\n\x1b[31me")
+
+    assert terminal.styled_screen(max_spans=5) == terminal.screen(styled=True)
+    assert terminal.styled_screen(max_spans=4) is None

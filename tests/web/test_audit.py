@@ -4,11 +4,13 @@ import json
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Locator, expect
 
+from duetty.calls import RecordKind
 from tests.homes import settle_home
 from tests.server_process import ServerProcess, running_server
 from tests.web.agent import Mcp
@@ -120,6 +122,15 @@ def test_a_span_of_time_is_a_filter(tab: Tab) -> None:
 
     expect(tab.page.get_by_text("No record fits")).to_be_visible()
     assert query(tab) == {"from": ["2020-01-01T00:00"], "to": ["2020-02-01T00:00"]}
+
+
+def test_records_of_every_kind_can_be_chosen(tab: Tab) -> None:
+    tab.goto("audit")
+    expect(rows(tab).first).to_be_visible()
+
+    offered = tab.page.get_by_label("Kind").locator("option").all_text_contents()
+
+    assert set(offered) == {"any", *get_args(RecordKind)}
 
 
 def test_a_record_opens_and_leads_to_everything_about_its_call(tab: Tab) -> None:

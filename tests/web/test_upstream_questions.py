@@ -13,9 +13,10 @@ from playwright.sync_api import Browser, expect
 from duetty.upstreams.upstream_settings import as_toml
 from tests.homes import settle_home
 from tests.server_process import ServerProcess, running_server
+from tests.upstreams.oauth_server import sign_in_server
 from tests.upstreams.running import named, official, plain
 from tests.upstreams.test_gateway import trust
-from tests.web.browsing import Tab, browsing
+from tests.web.browsing import DESKTOP, PHONE, TABLET, Tab, browsing
 
 pytestmark = [pytest.mark.browser, pytest.mark.pty]
 
@@ -64,6 +65,17 @@ def test_trust_and_a_servers_own_words_are_shown_and_a_projects_offer_is_accepte
 
         offer = tab.page.locator("[data-offer=offered]")
         expect(offer).to_contain_text("Nothing of them runs before you accept the file")
+        # A command is read in lines of the card's width, not in a column of words.
+        for size in (DESKTOP, TABLET, PHONE):
+            tab.page.set_viewport_size(size)
+            wide, line = offer.bounding_box(), offer.get_by_role("listitem").bounding_box()
+            assert wide is not None
+            assert line is not None
+            assert line["width"] > 0.9 * wide["width"] - 32
+            inside = offer.locator("li code").bounding_box()
+            assert inside is not None
+            assert inside["width"] > min(0.7 * line["width"], 400)
+        tab.page.set_viewport_size(DESKTOP)
         offer.get_by_role("button", name="Accept…").click()
         dialog = tab.page.get_by_role("dialog")
         expect(dialog).to_contain_text("plain_server.py")
@@ -73,6 +85,26 @@ def test_trust_and_a_servers_own_words_are_shown_and_a_projects_offer_is_accepte
             "data-trust", "untrusted"
         )
         expect(tab.page.locator("[data-offer=accepted]")).to_be_visible()
+
+
+def test_a_person_signs_in_to_a_server_that_asks_for_it(browser: Browser) -> None:
+    with (
+        tempfile.TemporaryDirectory(prefix="d-", dir="/tmp", ignore_cleanup_errors=True) as path,
+        sign_in_server() as elsewhere,
+    ):
+        home = settle_home(Path(path))
+        (home / "config.toml").write_text(as_toml("locked", elsewhere.table()), encoding="utf-8")
+        with running_server(home) as server, browsing(browser, server) as tab:
+            tab.goto("tools")
+            locked = tab.page.locator("[data-upstream=locked]")
+            expect(locked.get_by_role("status")).to_have_text("needs you to sign in")
+            locked.get_by_role("button", name="Sign in…").click()
+            with tab.page.context.expect_page() as opened:
+                locked.get_by_role("link", name="Open its sign-in page").click()
+            expect(opened.value.get_by_text("You can close this window")).to_be_visible()
+            opened.value.close()
+            expect(locked.get_by_role("status")).to_have_text("waits for you")
+            expect(locked).to_contain_text("2 tools are new")
 
 
 def test_a_servers_form_is_answered_on_the_page(browser: Browser, server: ServerProcess) -> None:

@@ -8,7 +8,6 @@ import "./ui/ui.module.css";
 import { render } from "preact";
 import { socket } from "./protocol/socket";
 import { Shell } from "./screens/Shell";
-import { watchForAlerts } from "./state/alerts";
 import { listenForKeys } from "./state/keys";
 
 // Relative to the address the page came by; the address changes as people move on.
@@ -19,6 +18,6 @@ if (place) {
   socket.start();
   socket.watchSessions();
   listenForKeys();
-  watchForAlerts();
   render(<Shell />, place);
+  void import("./state/alerts").then((loaded) => loaded.watchForAlerts()); // not before something is shown
 }

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from duetty.calls import Actor
+from duetty.calls import Actor, RecordKind
 from duetty.store import ApprovalRecord, Covers
 
 
@@ -118,4 +118,4 @@ def may_see(actor: Actor, *, session: str | None, session_id: str | None) -> boo
 class Recorder(Protocol):
     """The audit trail, as far as it is needed here."""
 
-    def record(self, kind: str, **fields: object) -> int: ...
+    def record(self, kind: RecordKind, **fields: object) -> int: ...

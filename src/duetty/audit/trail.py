@@ -24,6 +24,7 @@ from duetty.audit.backlog import HeldNote, Note, left_note
 from duetty.audit.files import numbered, path_of
 from duetty.audit.record import GENESIS, line_of
 from duetty.audit.recovery import Damage, End, compare, cut_off, find_end, first_seq
+from duetty.calls import RecordKind
 from duetty.clock import Clock
 from duetty.config import make_private
 from duetty.errors import AuditUnavailable
@@ -160,7 +161,7 @@ class Trail:
         if self._degraded is not None and len(self._held) >= HELD_RECORDS:
             raise self._unavailable("what was called so far is held and will be written")
 
-    def record(self, kind: str, **fields: object) -> int:
+    def record(self, kind: RecordKind, **fields: object) -> int:
         """Append a record; its number.
 
         Raises:
@@ -199,7 +200,7 @@ class Trail:
 
     # --- writing, with the lock held ----------------------------------------------
 
-    def _append(self, kind: str, fields: Mapping[str, object]) -> int:
+    def _append(self, kind: RecordKind, fields: Mapping[str, object]) -> int:
         line, digest = line_of(self._seq + 1, self._hash, self._clock.wall_ns(), kind, fields)
         self._write_held()
         if self._held or not self._write(line):

@@ -55,7 +55,7 @@ def findings(paths: Paths) -> Iterator[Finding]:
         ("disk", lambda: _disk(paths)),
         ("damage", lambda: _damage(paths)),
         ("server", lambda: _server(paths, client)),
-        ("limits", lambda: _limits(client)),
+        ("limits", lambda: limit_findings(client)),
         ("keeper", lambda: _keeper(paths, client)),
         ("sandbox", lambda: _sandbox(paths)),
         ("shells", _shells),
@@ -229,7 +229,7 @@ def _server(paths: Paths, client: Client) -> Iterator[Finding]:
         yield Finding("server", "warning", f"{part}: {reason}", f"see {paths.log_file}")
 
 
-def _limits(client: Client) -> Iterator[Finding]:
+def limit_findings(client: Client) -> Iterator[Finding]:
     """What one caller can take of what all share, by the limits that the server really has."""
     if not client.is_up():
         return
@@ -242,13 +242,16 @@ def _limits(client: Client) -> Iterator[Finding]:
         f"{files} for the server; sessions and connections take one each",
         None if files >= FEW_FILES else mend,
     )
-    for each in limits["limits"]:
+    nearly = [each for each in limits["limits"] if each["held"] >= each["most"] * 3 // 4]
+    for each in nearly:
         summary = (
-            f"{each['held']} of {each['most']} {each['what']}; each credential {each['each']}, "
-            f"each other machine {each['each_source']}, kept for people {each['for_people']}"
+            f"{each['held']} of {each['most']} {each['what']} are taken; each credential has "
+            f"{each['each']}, each other machine {each['each_source']}, people {each['for_people']} more"
         )
-        verdict: Verdict = "warning" if each["held"] >= each["most"] * 3 // 4 else "ok"
-        yield Finding("limit", verdict, summary)
+        yield Finding("limit", "warning", summary)
+    if not nearly:
+        count = len(limits["limits"])
+        yield Finding("limits", "ok", f"{count}, and room below each (`GET /server/limits`)")
 
 
 def _keeper(paths: Paths, client: Client) -> Iterator[Finding]:

@@ -5,12 +5,14 @@ Knows machines, rooms, users and links between them; nothing of operations, rule
 
 from duetty.hub.addresses import Address, IpRules, parse_address
 from duetty.hub.bus import Bus, BusError, joined
+from duetty.hub.call_log import logged
 from duetty.hub.dedupe import Dedupe
 from duetty.hub.directory import Claim
 from duetty.hub.hub import Hub
 from duetty.hub.hub_membership import Joining, Membership, Opening
 from duetty.hub.identity import NodeKey, load_key
 from duetty.hub.joined_node import (
+    MAX_SESSIONS,
     NOT_OURS,
     Channel,
     JoinedLink,
@@ -25,7 +27,7 @@ from duetty.hub.jwt_tokens import JwtTokens, Provider
 from duetty.hub.links import Answer, Aside, Asking, NodeSocket, SocketRefused
 from duetty.hub.metrics import HubMetrics
 from duetty.hub.network import Network
-from duetty.hub.nodes import RemoteNode
+from duetty.hub.nodes import REPLACED, RemoteNode
 from duetty.hub.remote_bridge import Bridge
 from duetty.hub.remote_rooms import (
     RemoteRoom,
@@ -37,15 +39,17 @@ from duetty.hub.remote_rooms import (
     remote_rooms,
 )
 from duetty.hub.replicas import NodeClaim, Replicas, open_replicas
-from duetty.hub.rooms import Announced, Room, Rooms, parse_announcement, plain_tool_name
+from duetty.hub.rooms import Announced, Room, Rooms, parse_aside, plain_tool_name
 from duetty.hub.shared_records import Kind as RecordKind
 from duetty.hub.shared_records import SharedRecords
 from duetty.hub.streams import PART_BYTES, Kind, LinkBroken
 from duetty.hub.users import SCOPES_OF, USER_SCOPES, Share, Users
 
 __all__ = [
+    "MAX_SESSIONS",
     "NOT_OURS",
     "PART_BYTES",
+    "REPLACED",
     "SCOPES_OF",
     "USER_SCOPES",
     "Address",
@@ -94,11 +98,12 @@ __all__ = [
     "joined",
     "listed",
     "load_key",
+    "logged",
     "may_return",
     "open_replicas",
     "packed",
     "parse_address",
-    "parse_announcement",
+    "parse_aside",
     "plain_tool_name",
     "remote_rooms",
     "unpacked",

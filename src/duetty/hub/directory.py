@@ -25,7 +25,7 @@ whether the command can have run: false or "unknown".
 import json
 import logging
 import os
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -213,6 +213,9 @@ class Directory:
         self._tasks = tasks
         self._on_change: Callable[[str | None], None] = lambda _user: None
         self._on_replica_gone: Callable[[str], None] = lambda _replica: None
+        self._on_cleared: Callable[[Place, int], Awaitable[None]] | None = None
+        self._gone_at_ns: dict[str, int] = {}
+        """Replicas that died while this one lives."""
         self._clock = clock
         self._rejoin_s = rejoin_s
         self._forget_s = forget_s
@@ -230,9 +233,13 @@ class Directory:
         *,
         changed: Callable[[str | None], None],
         replica_gone: Callable[[str], None] = lambda _replica: None,
+        cleared: Callable[[Place, int], Awaitable[None]] | None = None,
     ) -> None:
-        """Call these with a user whose places changed, and with a replica that is gone."""
+        """Call these with a user whose places changed; with a replica that is gone; and, at one of
+        those that live, with each place that it held and when it was found to be gone.
+        """
         self._on_change, self._on_replica_gone = changed, replica_gone
+        self._on_cleared = cleared
 
     # --- start and end ------------------------------------------------------------
 
@@ -276,8 +283,10 @@ class Directory:
             return  # a lease that was renewed
         if held is not None:
             self._replicas.add(replica)
+            self._gone_at_ns.pop(replica, None)
         elif replica != self.replica:
             self._replicas.discard(replica)
+            self._gone_at_ns[replica] = self._clock.wall_ns()
             self._on_replica_gone(replica)
             self._tasks.start_soon(self._forget, replica)
         for user, known in self._known.items():
@@ -302,6 +311,8 @@ class Directory:
             await (await self._bus.watch("claim", collect)).close()
             for key, (place, rev) in left.items():
                 with suppress(Conflict):
+                    if self._on_cleared is not None:
+                        await self._on_cleared(place, self._gone_at_ns[replica])
                     await self._bus.delete(key, rev)
                     await self._bus.delete(_of_key(place))
 
@@ -474,6 +485,15 @@ class Directory:
             if claim.place.user == user:
                 found[id_] = claim.place
         return [place for place in found.values() if place.replica in self._replicas]
+
+    def lost(self, user: str | None) -> list[tuple[Place, int]]:
+        """This user's at replicas that died, as far as they are known; and when that was found."""
+        known = self._known.get(user)
+        return [
+            (place, self._gone_at_ns[place.replica])
+            for place in (() if known is None else known.places.values())
+            if place.replica in self._gone_at_ns
+        ]
 
     async def find(self, id_: str, user: str | None) -> Place:
         """Raises:

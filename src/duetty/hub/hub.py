@@ -66,6 +66,7 @@ class Hub:
 
         self._of_user: dict[str | None, dict[str, RemoteNode]] = {}
         self._elsewhere: Callable[[str | None], list[RemoteNode]] = lambda _user: []
+        self._away: Callable[[str | None], list[RemoteNode]] = lambda _user: []
         self._changed = anyio.Event()
         self._came = anyio.Event()
         self.is_draining = False
@@ -77,13 +78,25 @@ class Hub:
     # --- which there are --------------------------------------------------------
 
     def nodes(self, user: str | None = None) -> list[RemoteNode]:
-        """Those of one user, in the order in which they came; None is who runs the hub."""
+        """Those of one user, in the order in which they came, then those that are away; None is
+        who runs the hub.
+        """
         dialled = [each for each in self._nodes if each.owner == user]
-        return [*dialled, *self.joined_of(user)]
+        return [*dialled, *self.joined_of(user), *self.away_of(user)]
 
     def add_elsewhere(self, nodes_of: Callable[[str | None], list[RemoteNode]]) -> None:
         """Find a user's nodes that other replicas of this hub hold by this."""
         self._elsewhere = nodes_of
+
+    def add_away(self, nodes_of: Callable[[str | None], list[RemoteNode]]) -> None:
+        """Find a user's nodes that joined once and are not connected by this."""
+        self._away = nodes_of
+
+    def away_of(self, user: str | None) -> list[RemoteNode]:
+        """Those that dialled this hub before, and are at none of its replicas now."""
+        away = self._away(user)
+        here = {each.id for each in self.joined_of(user)} if away else set[str]()
+        return [each for each in away if each.id not in here]
 
     def joined_of(self, user: str | None) -> list[RemoteNode]:
         """Those that dialled this hub, at whichever replica."""
@@ -93,8 +106,9 @@ class Hub:
         return list(found.values())
 
     def joined_node(self, id_: str, owner: str | None) -> RemoteNode | None:
-        """This owner's node, at whichever replica."""
-        return next((each for each in self.joined_of(owner) if each.id == id_), None)
+        """This owner's node, at whichever replica, or away."""
+        own = [*self.joined_of(owner), *self.away_of(owner)]
+        return next((each for each in own if each.id == id_), None)
 
     def changed(self) -> None:
         """A node came or left, here or elsewhere."""
@@ -137,7 +151,8 @@ class Hub:
             ServerNotFound: if there is none; another user's is none.
             BadArguments: if several are called so.
         """
-        found = [node for node in self.nodes(user) if node.is_called(name)]
+        called = [node for node in self.nodes(user) if node.is_called(name)]
+        found = [node for node in called if node.health != "away"] or called
         if not found:
             raise ServerNotFound(name[:100])
         if len(found) > 1:
@@ -148,12 +163,10 @@ class Hub:
         return found[0]
 
     def with_session(self, named: str, user: str | None = None) -> list[RemoteNode]:
-        """The user's nodes that have a session of this id, else those with one of this name."""
-        own = self.joined_of(user)
-        for node in own:
-            if named in node.sessions:
-                return [node]
-        return [node for node in own if named in node.sessions.values()]
+        """The user's nodes that have a session of this id, else those with one of this name; those that
+        are away only where no other has one.
+        """
+        return _having(named, self.joined_of(user)) or _having(named, self.away_of(user))
 
     # --- those that dial us -----------------------------------------------------
 
@@ -254,7 +267,7 @@ class Hub:
         ServerNotFound: if there is none.
         """
         node = self.find(name)
-        if node.has_joined:
+        if node.has_joined:  # `user.forget_machine` is for those that are away
             raise BadArguments(
                 f"server: {name[:100]!r} joined by itself",
                 hint="end it there: `duetty join --leave`",
@@ -321,6 +334,13 @@ class Hub:
             if other.identity.hostname.lower() == identity.hostname.lower():
                 return f"the server at {other.address} is called {identity.hostname!r} too"
         return None
+
+
+def _having(session: str, nodes: list[RemoteNode]) -> list[RemoteNode]:
+    for node in nodes:
+        if session in node.sessions:
+            return [node]
+    return [node for node in nodes if session in node.sessions.values()]
 
 
 def _check_token(token: str | None) -> None:

@@ -49,6 +49,9 @@ AWAY_S = 300.0
 JOIN_S = 15.0
 """For a hub that a person names: until it has taken this machine, or not."""
 
+LEAVE_S = 1.0
+"""For the hub to hear that this machine leaves on purpose."""
+
 ANNOUNCE_S = 0.05
 """The shortest time between two announcements of a changed list of sessions."""
 
@@ -99,6 +102,8 @@ class Joining:
         self._serve = serve
         self._sessions = sessions
         self._changed = anyio.Event()
+        self.is_leaving = False
+        """Whether a person ended this: the hub hears of it, and does not list this machine as away."""
         self.tried = anyio.Event()
         """Set when the first attempt has joined, or failed."""
 
@@ -211,6 +216,11 @@ class Joining:
                         streams.take(message)
             except (ConnectionClosed, LinkBroken) as error:  # a task group would wrap it
                 failed.append(error)
+            except anyio.get_cancelled_exc_class():
+                if self.is_leaving:
+                    with anyio.move_on_after(LEAVE_S, shield=True), suppress(ConnectionClosed):
+                        await socket.send(json.dumps({"leaving": True}))
+                raise
             finally:
                 streams.end("the connection to the hub broke")
             tasks.cancel_scope.cancel()
@@ -277,8 +287,9 @@ class Membership:
     def leave(self) -> bool:
         """Whether there was a hub to leave."""
         self._file.unlink(missing_ok=True)
-        if self._scope is None:
+        if self._scope is None or self.joining is None:
             return False
+        self.joining.is_leaving = True
         self._scope.cancel()
         self._scope = self.joining = None
         return True

@@ -49,7 +49,6 @@ class Channel(Protocol):
         ...
 
 
-REMOVED = Closing(4410, "this machine was removed from the hub")
 NOT_OURS = Closing(4400, "what was sent is not the protocol of nodes")
 
 

@@ -4,13 +4,16 @@ Only public keys count, each for the algorithms of its own kind: a token signed 
 public key as if it were a shared secret, is refused. Issuer, audience, expiry and user are required.
 """
 
+from __future__ import (
+    annotations,  # the library is imported at the first token: few servers see one
+)
+
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
-import jwt
 
 from duetty.calls import Scope
 from duetty.clock import Clock
@@ -19,6 +22,10 @@ from duetty.hub.addresses import Address, parse_address
 from duetty.hub.exchange import exchange
 from duetty.hub.network import Network
 from duetty.hub.users import USER_SCOPES
+from duetty.wire.json_values import has_few_values
+
+if TYPE_CHECKING:
+    import jwt
 
 FETCH_S = 5.0
 FRESH_S = 300.0
@@ -57,7 +64,7 @@ class Claims:
 
 @dataclass(slots=True)
 class _Keys:
-    by_id: Mapping[str, jwt.PyJWK] = field(default_factory=dict[str, jwt.PyJWK])
+    by_id: Mapping[str, jwt.PyJWK]
     fetched_s: float = -STALE_S
     tried_s: float = -STALE_S
 
@@ -73,7 +80,7 @@ class JwtTokens:
         self._target = slash + path
         self._network = network
         self._clock = clock
-        self._keys = _Keys()
+        self._keys = _Keys({})
         self._fetching = anyio.Lock()
 
     def looks_like_one(self, token: str) -> bool:
@@ -108,13 +115,20 @@ class JwtTokens:
             )
             async with asking as answer:
                 if answer.status == 200:
-                    found = _parsed(await answer.body())
-                    self._keys = _Keys(found, self._clock.monotonic_s(), self._keys.tried_s)
+                    self.learn(await answer.body())
         except DuettyError:
             return  # the last keys count for a while
 
+    def learn(self, published: bytes) -> None:
+        """Take the keys that are published; where these are none, the last ones count for a while."""
+        found = parse_keys(published)
+        if found is not None:
+            self._keys = _Keys(found, self._clock.monotonic_s(), self._keys.tried_s)
+
     def claims(self, token: str) -> Claims | None:
         """What a good token says; None for any other."""
+        import jwt
+
         id_ = _key_id(token)
         now_s = self._clock.monotonic_s()
         key = None if id_ is None else self._keys.by_id.get(id_)
@@ -146,6 +160,8 @@ def _split(url: str) -> tuple[str, str, str]:
 
 
 def _key_id(token: str) -> str | None:
+    import jwt
+
     try:
         header = jwt.get_unverified_header(token)
     except (jwt.PyJWTError, ValueError, RecursionError):
@@ -155,14 +171,20 @@ def _key_id(token: str) -> str | None:
     return str(header.get("kid", ""))
 
 
-def _parsed(body: bytes) -> dict[str, jwt.PyJWK]:
-    """Public keys for signatures, by their ids; what is none is left out."""
+def parse_keys(body: bytes) -> dict[str, jwt.PyJWK] | None:
+    """Public keys for signatures, by their ids; what is none is left out. None: it is no list of keys."""
+    import jwt
+
+    if not has_few_values(body):
+        return None
     try:
         listed: Any = json.loads(body)["keys"]
     except (ValueError, KeyError, TypeError, RecursionError):
-        return {}
+        return None
+    if not isinstance(listed, list):
+        return None
     found: dict[str, jwt.PyJWK] = {}
-    for each in cast("list[Any]", listed if isinstance(listed, list) else [])[:MAX_KEYS]:
+    for each in cast("list[Any]", listed)[:MAX_KEYS]:
         if not isinstance(each, dict):
             continue
         fields = cast("dict[str, Any]", each)

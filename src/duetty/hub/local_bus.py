@@ -10,7 +10,7 @@ from base64 import b64decode, b64encode
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import anyio
 import anyio.abc
@@ -36,6 +36,7 @@ log = logging.getLogger("duetty.hub")
 
 T = TypeVar("T")
 
+SAVE_S = 0.2
 LEASE_S = 3.0
 """A member that stopped is known to be gone after this long."""
 
@@ -63,22 +64,32 @@ class LocalNetwork:
         self.held: dict[str, Held] = {}
         self._rev = 0
         self._file = file
-        self._members = 0
-        if file is not None and file.exists():
-            kept: dict[str, str] = json.loads(file.read_text(encoding="utf-8"))
+        self._is_unsaved = False
+        self._joined = 0
+        self._members: list[LocalBus] = []
+        try:
+            text = "{}" if file is None else file.read_text(encoding="utf-8")
+            kept = cast("dict[str, str]", json.loads(text))
             self.held = {key: Held(b64decode(text), self._next()) for key, text in kept.items()}
+        except FileNotFoundError:
+            pass
+        except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+            log.warning("hub_file_unreadable", extra={"file": str(file), "reason": str(error)})
 
     @asynccontextmanager
     async def bus(self, name: str) -> AsyncGenerator["LocalBus"]:
-        self._members += 1
+        self._joined += 1
         async with anyio.create_task_group() as tasks:
-            bus = LocalBus(self, f"{name}-{self._members}", tasks)
+            bus = LocalBus(self, f"{name}-{self._joined}", tasks)
             if self.lease_s is not None:
                 tasks.start_soon(self._end_leases, self.lease_s)
+            self._members.append(bus)
             try:
                 yield bus
             finally:
                 bus.leave()
+                self._members.remove(bus)
+                self._save()
                 tasks.cancel_scope.cancel()
 
     def _next(self) -> int:
@@ -97,17 +108,31 @@ class LocalNetwork:
         for count in range(1, len(words)):
             for on_change in list(self.watches.get(".".join(words[:count]), ())):
                 on_change(key, now)
-        if words[0] == KEPT and self._file is not None:
-            self._save(self._file)
+        if words[0] == KEPT and self._file is not None and not self._is_unsaved:
+            self._is_unsaved = True
+            for member in self._members[:1]:
+                member.start(self._save_soon)
         return 0 if now is None else now.rev
 
-    def _save(self, file: Path) -> None:
+    async def _save_soon(self) -> None:
+        await anyio.sleep(SAVE_S)
+        self._save()
+
+    def _save(self) -> None:
+        """What changed since the last time, as one: thousands of machines may leave at once."""
+        if self._file is None or not self._is_unsaved:
+            return
+        self._is_unsaved = False
         kept = {
             key: b64encode(held.value).decode()
             for key, held in self.held.items()
             if key.startswith(KEPT + ".")
         }
-        write_private(file, kept)
+        try:
+            write_private(self._file, kept)
+        except OSError as error:
+            self._is_unsaved = True
+            log.warning("hub_file_not_saved", extra={"reason": str(error)})
 
     async def _end_leases(self, lease_s: float) -> None:
         """Of members that stopped without a word."""

@@ -25,7 +25,8 @@ DRAINING = Closing(1012, "this hub restarts; join again")
 MAX_OPENED = 64
 """Sessions that a node opened and has not listed yet."""
 
-Health = Literal["connecting", "healthy", "unavailable", "rejected"]
+Health = Literal["connecting", "healthy", "unavailable", "rejected", "away"]
+"""`away`: it joined once, and is not connected now (`away.py`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +65,14 @@ class RemoteNode:
     reason: str | None = None
     """Why it is not healthy."""
 
+    away_at_ns: int | None = None
+    """When its connection ended, of one that is away."""
+
     identity: Identity | None = None
     """As the node last announced it; None until it has been reached once."""
+
+    is_leaving: bool = False
+    """It leaves on purpose: it is not away."""
 
     closing: Closing = REPLACED
     """The close message that it gets when its scope is cancelled."""

@@ -50,7 +50,7 @@ class RemoteRoom:
         """
         revision = self._place.about.get("revision", 0)
         fields = await self._ask(f"describe {self._place.claim} {revision}", {}, DESCRIBE_S)
-        return parse_announcement(cast("dict[str, Any]", fields))
+        return parse_announcement(cast("dict[str, Any]", fields), is_checked=True)
 
     async def _ask(self, command_id: str, body: Mapping[str, Any], within_s: float) -> Any:
         answer = json.loads(

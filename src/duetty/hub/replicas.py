@@ -26,6 +26,7 @@ import anyio.abc
 
 from duetty.clock import Clock
 from duetty.errors import DuettyError, EngineUnavailable, ServerUnavailable
+from duetty.hub.away import AwayMachines, away_node
 from duetty.hub.bus import Bus, BusError, Subscription, joined
 from duetty.hub.directory import Claim, Command, Directory, Place, open_directory
 from duetty.hub.hub import Hub
@@ -49,7 +50,7 @@ FindNode = Callable[[str], RemoteNode | None]
 
 @asynccontextmanager
 async def open_replicas(
-    engine: str, name: str, *, hub: Hub, file: Path, clock: Clock
+    engine: str, name: str, *, hub: Hub, file: Path, clock: Clock, forget_s: float
 ) -> AsyncGenerator["Replicas"]:
     """This process as a replica of its hub; without an engine it is the only one.
 
@@ -60,16 +61,22 @@ async def open_replicas(
         bus = await stack.enter_async_context(_bus(engine, name, file, clock))
         directory = await stack.enter_async_context(open_directory(bus, clock=clock))
         tasks = await stack.enter_async_context(anyio.create_task_group())
-        replicas = Replicas(bus, directory, tasks, find=hub.node, clock=clock)
+        away = AwayMachines(bus, clock, forget_s=forget_s, changed=hub.changed)
+        replicas = Replicas(bus, directory, tasks, find=hub.node, clock=clock, away=away)
         await replicas.start()
         hub.add_elsewhere(replicas.elsewhere)
+        hub.add_away(replicas.away_of)
 
         def changed(user: str | None) -> None:
             replicas.changed(user)
             hub.changed()
             replicas.tell_changed()
 
-        directory.listen(changed=changed, replica_gone=replicas.on_replica_gone)
+        directory.listen(
+            changed=changed,
+            replica_gone=replicas.on_replica_gone,
+            cleared=replicas.on_cleared,
+        )
         try:
             yield replicas
         finally:
@@ -95,8 +102,10 @@ class Replicas:
         *,
         find: FindNode,
         clock: Clock,
+        away: AwayMachines,
     ) -> None:
         """`find` gives the node of an id that joined here."""
+        self.away = away
         self.directory = directory
         self.bus = bus
         self._tasks = tasks
@@ -114,10 +123,12 @@ class Replicas:
             await self.bus.subscribe(joined("link", self.bus.name), self._on_message),
             await self.bus.serve(joined("open", self.bus.name), self._on_open),
         ]
+        await self.away.start()
         self.bus.on_reconnect.append(self._drop_all)
 
     async def close(self) -> None:
         self.bus.on_reconnect.remove(self._drop_all)
+        await self.away.close()
         for each in self._open:
             with suppress(EngineUnavailable):
                 await each.close()
@@ -140,7 +151,20 @@ class Replicas:
             after=hello.epoch,
             held=claimed,
         )
+        await self.away.forget(hello.node_id)
         return claimed
+
+    # --- nodes that are away --------------------------------------------------------
+
+    def away_of(self, user: str | None) -> list[RemoteNode]:
+        """The user's nodes that joined once; one that is back may be among them for a moment."""
+        lost = [_away(place, at_ns) for place, at_ns in self.directory.lost(user)]
+        return list({each.id: each for each in [*lost, *self.away.of(user)]}.values())
+
+    async def on_cleared(self, place: Place, at_ns: int) -> None:
+        """The replica that held it died, and it has not joined another."""
+        if "hostname" in place.about:
+            await self.away.keep(_away(place, at_ns))
 
     # --- nodes that joined elsewhere -------------------------------------------------
 
@@ -338,6 +362,17 @@ class Replicas:
             with suppress(ServerUnavailable):
                 await self.publish(link.replica, link.id, _DROPPED)
         self._theirs.clear()
+
+
+def _away(place: Place, at_ns: int) -> RemoteNode:
+    return away_node(
+        place.id,
+        owner=place.user,
+        hostname=str(place.about.get("hostname")),
+        version=str(place.about.get("version")),
+        sessions=dict(place.about.get("sessions", ())),
+        at_ns=at_ns,
+    )
 
 
 class _OurLink(JoinedLink):

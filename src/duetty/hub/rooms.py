@@ -11,10 +11,12 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from hashlib import sha256
 from typing import Any, NoReturn, cast
 
 import anyio
+import anyio.to_thread
 
 from duetty.errors import (
     BadArguments,
@@ -28,12 +30,19 @@ from duetty.errors import (
     ToolFailed,
 )
 from duetty.tool_schemas import Problem, checker_of
+from duetty.wire.json_values import has_few_values
 
 log = logging.getLogger("duetty.rooms")
 
 PROTOCOL = 1
 MAX_TOOLS = 200
 MAX_SCHEMA_BYTES = 64 * 1024
+SMALL_CHARS = 2_000
+"""An announcement of this size takes ten milliseconds, nearly all of it for the schemas."""
+
+MAX_ANNOUNCED_VALUES = 10_000
+"""Two hundred tools with two dozen arguments each: a second of a worker."""
+
 MAX_NAME_CHARS = 128
 PLAIN_CHARS = 58
 """So that it fits into the 64 of most MCP clients, with what stands before it."""
@@ -74,9 +83,29 @@ class Announced:
     key: str = ""
 
 
-def parse_announcement(fields: Mapping[str, Any]) -> Announced:
-    """Raises:
-    BadArguments: if it is none.
+async def parse_aside(fields: Mapping[str, Any], size: int) -> Announced:
+    """The same of a message of so many characters, by a worker if that takes long.
+
+    Raises:
+        BadArguments: if it is none.
+    """
+    if size <= SMALL_CHARS:
+        return parse_announcement(fields)
+    if not has_few_values(json.dumps(fields), MAX_ANNOUNCED_VALUES):
+        raise BadArguments(f"an announcement has at most {MAX_ANNOUNCED_VALUES} values")
+    return await anyio.to_thread.run_sync(parse_announcement, fields, limiter=_workers())
+
+
+@cache
+def _workers() -> anyio.CapacityLimiter:
+    return anyio.CapacityLimiter(1)
+
+
+def parse_announcement(fields: Mapping[str, Any], *, is_checked: bool = False) -> Announced:
+    """`is_checked`: another replica has seen to its schemas.
+
+    Raises:
+        BadArguments: if it is none.
     """
     if fields.get("type") != "announce":
         raise BadArguments("the first message must be of the type announce")
@@ -85,7 +114,7 @@ def parse_announcement(fields: Mapping[str, Any]) -> Announced:
     listed = fields.get("tools", [])
     if not isinstance(listed, list) or len(cast("list[object]", listed)) > MAX_TOOLS:
         raise BadArguments(f"tools: a list of at most {MAX_TOOLS}")
-    tools = [_tool(each) for each in cast("list[object]", listed)]
+    tools = [_tool(each, is_checked=is_checked) for each in cast("list[object]", listed)]
     by_name = {tool.name: tool for tool in tools}
     if len(by_name) < len(tools):
         raise BadArguments("tools: two have one name")
@@ -99,27 +128,32 @@ def parse_announcement(fields: Mapping[str, Any]) -> Announced:
     )
 
 
-def _tool(value: object) -> Tool:
+def _tool(value: object, *, is_checked: bool) -> Tool:
     given = cast("dict[str, Any]", value if isinstance(value, dict) else {})
     name, schema = given.get("name"), given.get("inputSchema", {"type": "object"})
     if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME_CHARS or not name.isprintable():
         raise BadArguments("tools: each has a name")
     if not isinstance(schema, dict) or len(json.dumps(schema)) > MAX_SCHEMA_BYTES:
         raise BadArguments(f"tools: the schema of {name!r} is no object, or too large")
-    from jsonschema import Draft202012Validator  # loaded with the first tool host
-    from jsonschema.exceptions import SchemaError
-
-    try:
-        Draft202012Validator.check_schema(schema)  # pyright: ignore[reportUnknownArgumentType] - JSON
-    except (SchemaError, RecursionError) as error:
-        raise BadArguments(f"tools: the schema of {name!r} is none: {error}"[:500]) from error
     plain = cast("dict[str, Any]", schema)
+    if not is_checked:
+        _check_schema(name, plain)
     return Tool(
         name=name,
         description=_text(given.get("description")),
         schema=plain,
         problem=checker_of(plain),
     )
+
+
+def _check_schema(name: str, schema: Mapping[str, Any]) -> None:
+    from jsonschema import Draft202012Validator  # loaded with the first tool host
+    from jsonschema.exceptions import SchemaError
+
+    try:
+        Draft202012Validator.check_schema(schema)
+    except (SchemaError, RecursionError) as error:
+        raise BadArguments(f"tools: the schema of {name!r} is none: {error}"[:500]) from error
 
 
 def _text(value: object) -> str:
@@ -243,7 +277,7 @@ class Room:
         self.active_s = anyio.current_time()
         match fields:
             case {"type": "announce"}:
-                self.announced = parse_announcement(fields)
+                self.announced = await parse_aside(fields, size)
                 return True
             case {"type": "result" | "error", "commandId": str(command_id)}:
                 call = self._calls.pop(command_id, None)

@@ -21,6 +21,9 @@ PROTOCOLS = (1,)
 nodes are updated in either order, as long as each still speaks a version of the other."""
 
 WINDOW_BYTES = 256 * 1024
+ASIDE_BYTES = 4 * WINDOW_BYTES
+"""What has no window, and is not taken yet. Past it the stream ends, not the link, which others use."""
+
 PART_BYTES = 32 * 1024
 """Of one message: many streams take turns."""
 
@@ -100,6 +103,7 @@ class Stream:
         self.number = number
         self._frames: deque[Frame] = deque()
         self._held_bytes = 0
+        self._aside_bytes = 0
         self._taken_bytes = 0
         self._credit = WINDOW_BYTES
         self._came = anyio.Event()
@@ -181,6 +185,8 @@ class Stream:
             if self._taken_bytes >= WINDOW_BYTES // 2:
                 taken, self._taken_bytes = self._taken_bytes, 0
                 await self._streams.put(self.number, Kind.CREDIT, taken.to_bytes(4, "big"))
+        else:
+            self._aside_bytes -= len(frame.payload)
         return frame
 
     def take(self, frame: Frame) -> None:
@@ -198,6 +204,11 @@ class Stream:
                 pass
         if frame.kind in _COUNTED:
             self._held_bytes += len(frame.payload)
+        else:
+            self._aside_bytes += len(frame.payload)
+            if self._aside_bytes > ASIDE_BYTES:
+                self.end("the other side sent too much beside its answer")
+                return
         if self._held_bytes > WINDOW_BYTES or len(self._frames) > WINDOW_BYTES // 16:
             raise LinkBroken("more was sent than was asked for")
         self.has_got_end = self.has_got_end or frame.end

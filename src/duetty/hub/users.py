@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from duetty.calls import Scope
-from duetty.clock import Clock
+from duetty.clock import Clock, ForwardClock
 from duetty.errors import (
     BadArguments,
     Exhausted,
@@ -74,7 +74,7 @@ class Users:
 
     def __init__(self, file: Path, clock: Clock) -> None:
         self._file = file
-        self._clock = clock
+        self._clock = ForwardClock(clock)
         self._users: dict[str, User] = {}
         self._shares: dict[str, Share] = {}
         self._held: dict[tuple[str, str], set[Callable[[], object]]] = {}

@@ -117,7 +117,7 @@ def kill_session(sid: int) -> None:
     """
     seen: set[int] = set()
     for _ in range(MAX_LOOKS):
-        new = [pid for pid in session_members(frozenset({sid})) if pid not in seen]
+        new = session_members(frozenset({sid}), besides=frozenset(seen))
         if not new:
             break
         _send_groups(new, signal.SIGSTOP)

@@ -224,8 +224,8 @@ class Access:
             kind="agent", name=claims.user, scopes=claims.scopes, token=id_, user=claims.user
         )
 
-    def _is_valid(self, token: str) -> bool:
-        """By id."""
+    def is_valid(self, token: str) -> bool:
+        """Of the credential with this id: whether it lets its holder in now."""
         now_ns = self._clock.wall_ns()
         if (shown := self._by_jwt.get(token)) is not None:
             return now_ns < shown[1] * 1e9 and self._is_user(shown[0])
@@ -381,7 +381,7 @@ class Access:
 
     def is_good(self, actor: Actor) -> bool:
         """Whether what let this actor in would still do so."""
-        return actor.token is None or self._is_valid(actor.token)
+        return actor.token is None or self.is_valid(actor.token)
 
     @contextmanager
     def lasting(self, actor: Actor) -> Generator[None]:
@@ -400,7 +400,7 @@ class Access:
         while True:
             await anyio.sleep(EXPIRY_LOOK_S)
             for token in self.live.tokens:
-                if not self._is_valid(token):
+                if not self.is_valid(token):
                     self.live.close(token)
 
     def _valid(self, kind: str) -> list[TokenRecord]:

@@ -262,8 +262,7 @@ class AgentHands:
         token = conversation.record.token
         if token is None:
             return
-        found = self._services.store.token(token)
-        if found is None or not found.is_valid(self._services.clock.wall_ns()):
+        if not self._services.access.is_valid(token):
             raise ScopeMissing("the token that began this conversation is valid no more")
 
 

@@ -38,7 +38,11 @@ SETTLED = 100
 async def _list(params: ApprovalsParams, services: Services, actor: Actor) -> ApprovalList:
     approvals = services.approvals
     if params.after is not None and params.wait_ms:
-        with anyio.move_on_after(params.wait_ms / 1000), approvals.subscribe() as entries:
+        with (  # who waits for questions is there to answer them
+            approvals.attendance.attending(actor),
+            anyio.move_on_after(params.wait_ms / 1000),
+            approvals.subscribe() as entries,
+        ):
             while approvals.seq <= params.after and not entries.is_closed:
                 await entries.wait()
     found = approvals.pending()

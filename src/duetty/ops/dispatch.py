@@ -26,10 +26,12 @@ from duetty.errors import (
     Refused,
     ScopeMissing,
     SessionNotFound,
+    with_executed,
 )
 from duetty.hosts import HostClient, Hosts
-from duetty.hub import Channel, NodeSocket, RemoteNode, Room, parse_announcement
+from duetty.hub import Channel, NodeSocket, RemoteNode, Room, parse_aside
 from duetty.ops.approval_feed import ApprovalFeed, follow_approvals
+from duetty.ops.away_sessions import away_sessions
 from duetty.ops.bounds import Bounds
 from duetty.ops.documents import Stream, whole
 from duetty.ops.follow import (
@@ -115,7 +117,11 @@ class Dispatcher:
         actor = resolved.actor
         if node is not None:
             hearing = Hearing(host=host, progress=progress)
-            result = await forward(node, resolved, self._services, hearing)
+            try:
+                result = await forward(node, resolved, self._services, hearing)
+            except DuettyError as error:
+                with_executed(error)
+                raise
         elif actor.user is not None and operation.everywhere:
             result = await everywhere(resolved, self._services)
         elif operation.composed:
@@ -145,7 +151,7 @@ class Dispatcher:
         result: Any = None  # to the checker, a scope may end without a word
         async with self._services.deciding.passing(call, host, check) as passage:
             doing = operation.perform(call.with_params(passage.call.params), services)
-            if operation.waits:
+            if operation.ends_with_caller:
                 result = await doing
             else:
                 # A caller may leave while it waits or is asked about, not in the middle of a change.
@@ -286,9 +292,19 @@ class Dispatcher:
             command_id=command_id,
         )
         with self.bounds["waits"].taken(actor) if operation.waits else nullcontext():
-            return await self._dispatch(
-                call, operation, streaming=streaming, host=host, client=client, progress=progress
-            )
+            try:
+                return await self._dispatch(
+                    call,
+                    operation,
+                    streaming=streaming,
+                    host=host,
+                    client=client,
+                    progress=progress,
+                )
+            except DuettyError as error:
+                if actor.user is not None:
+                    with_executed(error)
+                raise
 
     @property
     def bounds(self) -> Bounds:
@@ -319,6 +335,11 @@ class Dispatcher:
     @property
     def hosts(self) -> Hosts:
         return self._services.hosts
+
+    @property
+    def has_left_runs(self) -> bool:
+        """Whether some caller stopped waiting for a run: without one `command.ended` has nothing."""
+        return any(session.left for session in self._services.registry.sessions())
 
     @property
     def node(self) -> Node:
@@ -352,6 +373,11 @@ class Dispatcher:
         found = reachable(actor, self._services)
         return [each for each in found if each.node.has_joined and each.node.health == "healthy"]
 
+    def away_sessions(self, actor: Actor) -> list[SessionInfo]:
+        """Of machines that are away: the caller's, and those that were shared with them."""
+        is_other = actor.via is not None or actor.session is not None
+        return [] if is_other else away_sessions(actor, self._services)
+
     async def machines_changed(self) -> None:
         """Returns when a machine came or left, or may have."""
         await self._services.hub.wait_changed()
@@ -361,12 +387,20 @@ class Dispatcher:
         may_join(actor)
 
     async def join_room(
-        self, actor: Actor, announcement: Mapping[str, Any], send: Callable[[str], Awaitable[None]]
+        self,
+        actor: Actor,
+        announcement: Mapping[str, Any],
+        size: int,
+        *,
+        send: Callable[[str], Awaitable[None]],
     ) -> Room:
-        """Raises:
-        BadArguments, Exhausted: if it cannot be one.
+        """Of an announcement of so many characters.
+
+        Raises:
+            BadArguments, Exhausted: if it cannot be one.
         """
-        return await open_room(self._services, actor, parse_announcement(announcement), send)
+        announced = await parse_aside(announcement, size)
+        return await open_room(self._services, actor, announced, send)
 
     async def hear_room(self, room: Room, message: Mapping[str, Any], size: int) -> None:
         """A message of its tool host, of so many characters.
@@ -458,6 +492,7 @@ def _candidate(info: SessionInfo) -> Candidate:
         machine=info.server,
         cwd=info.cwd,
         last_activity_ms=info.last_activity_ms,
+        away_since=info.away_since,
     )
 
 

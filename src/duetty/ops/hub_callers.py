@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
+from functools import cache
 from typing import Any, cast
 
 import anyio
@@ -14,9 +15,13 @@ from duetty.store import ApprovalRecord
 from duetty.upstreams import Progress
 
 MAX_NAME = 64
-_ANSWER = TypeAdapter(Answer)
 NEVER = frozenset({Scope.ADMIN, Scope.JOIN})
 """What no hub can have of a node."""
+
+
+@cache  # made at the first one, not at every start
+def _answer() -> TypeAdapter[Answer]:
+    return TypeAdapter(Answer)
 
 
 def hub_actor(value: object, *, hub: str, allowed: frozenset[Scope]) -> Actor:
@@ -73,7 +78,7 @@ class HubCall:
             try:
                 await self._say({"id": id_, "question": asdict(record)})
                 await came.wait()
-                return _ANSWER.validate_python(answers[0])
+                return _answer().validate_python(answers[0])
             except ValidationError:
                 return None
             finally:

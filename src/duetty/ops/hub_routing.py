@@ -34,6 +34,7 @@ _OF_HUB = frozenset(
         "session.list",
         "session.select",
         "command.ended",
+        "command.left",
     }
 )
 _OF_HUB_NOUNS = frozenset({"auth", "token", "user", "share", "room"})
@@ -76,13 +77,13 @@ def destination(
     """
     if "server" in operation.params.model_fields:
         return None, call
-    if call.actor.via is not None:  # a node is asked for what is its own
+    is_here = call.actor.via is not None  # a node is asked for what is its own
+    if not is_here and call.arguments.get("server") is not None:
+        return _by_name(operation, call, services)
+    if "server" in call.arguments:
         rest = {name: value for name, value in call.arguments.items() if name != "server"}
-        return None, replace(call, arguments=rest)
-    if call.arguments.get("server") is None:
-        rest = {name: value for name, value in call.arguments.items() if name != "server"}
-        return _by_session(operation, replace(call, arguments=rest), services)
-    return _by_name(operation, call, services)
+        call = replace(call, arguments=rest)
+    return (None, call) if is_here else _by_session(operation, call, services)
 
 
 def _by_name(
@@ -156,7 +157,8 @@ def _by_session(
         if hub.is_self(machine) and actor.user is None:
             return None, call
         return _checked(operation, call, _machine(machine, call, services))
-    if actor.user is None and (not hub.joined_of(None) or services.registry.has(named)):
+    has_joined = actor.user is not None or hub.joined_of(None) or hub.away_of(None)
+    if actor.user is None and (not has_joined or services.registry.has(named)):
         return None, call
     found = _machine_with(named, actor, services)
     return (None, call) if found is None else _checked(operation, call, found)
@@ -171,13 +173,14 @@ def _of_question(
         if isinstance(given, str) and "/" in given and part in operation.params.model_fields:
             machine, _, id_ = given.partition("/")
             call = replace(call, arguments={**call.arguments, part: id_})
-            found = next(
-                (each for each in reachable(call.actor, services) if each.node.is_called(machine)),
-                None,
-            )
-            if found is None:
+            found = [
+                each for each in reachable(call.actor, services) if each.node.is_called(machine)
+            ]
+            if not found:
                 raise ServerNotFound(machine[:100])
-            return _checked(operation, call, found)
+            # Of several shares on one machine, that which allows most: one may only look on.
+            most = max(found, key=lambda each: len(each.actor.scopes))
+            return _checked(operation, call, most)
     return None
 
 
@@ -212,7 +215,8 @@ def _machine_with(named: str, actor: Actor, services: Services) -> Reachable | N
 
 
 def _only_machine(actor: Actor, services: Services) -> Reachable:
-    nodes = services.hub.nodes(actor.user)
+    known = services.hub.nodes(actor.user)
+    nodes = [node for node in known if node.health != "away"] or known
     if not nodes:
         raise NoMachine
     if len(nodes) > 1:

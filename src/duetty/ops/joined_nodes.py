@@ -9,7 +9,9 @@ import anyio
 from duetty.calls import Actor, Scope
 from duetty.errors import DuettyError
 from duetty.hub import (
+    MAX_SESSIONS,
     NOT_OURS,
+    REPLACED,
     Channel,
     JoinedLink,
     JoinRefused,
@@ -21,12 +23,16 @@ from duetty.hub import (
 )
 from duetty.ops.permits import permit
 from duetty.ops.services import Services
-from duetty.wire.json_values import MAX_VALUES, has_few_values
+from duetty.wire.json_values import has_few_values
 
 log = logging.getLogger("duetty.hub")
 
 RELEASE_S = 2.0
 """For the engine to hear that a machine left; later its lease says so."""
+
+
+MAX_TOLD_VALUES = 8 * MAX_SESSIONS
+"""Of what a machine tells of itself: its sessions, and room for what newer ones tell beside them."""
 
 
 class LinkClosed(Exception):
@@ -77,12 +83,28 @@ async def serve_node(services: Services, actor: Actor, channel: Channel) -> None
         with node.scope:
             await _converse(node, link, channel, claim)
     finally:
+        is_away = _is_away(node, services)
+        away = replicas.away.note(node) if replicas is not None and is_away else None
         hub.leave(node, "it left the hub")
-        if claim is not None and not hub.is_draining:  # it is claimed again at another replica
-            with anyio.move_on_after(RELEASE_S, shield=True):
+        with anyio.move_on_after(RELEASE_S, shield=True):
+            if replicas is not None and away is not None:
+                await replicas.away.keep(away)
+            if claim is not None and not hub.is_draining:  # it is claimed again at another replica
                 await claim.claim.release()
     if node.scope.cancelled_caught:
         raise LinkClosed(*node.closing)
+
+
+def _is_away(node: RemoteNode, services: Services) -> bool:
+    """Whether it is to be remembered: not one that left on purpose, that is connected elsewhere
+    already or was sent there, or whose user was removed.
+    """
+    replicas = services.replicas
+    has_others = replicas is not None and len(replicas.directory.replicas) > 1
+    is_sent = services.hub.is_draining and has_others
+    is_replaced = node.scope.cancel_called and node.closing is REPLACED
+    is_known = node.owner is None or services.users.has(node.owner)
+    return is_known and not (node.is_leaving or is_replaced or is_sent)
 
 
 async def _converse(
@@ -101,11 +123,14 @@ async def _converse(
 
 def _take_sessions(node: RemoteNode, message: str) -> bool:
     """Whether its sessions changed."""
-    if not has_few_values(message):
-        raise LinkBroken(f"a message has more than {MAX_VALUES} values")
+    if not has_few_values(message, MAX_TOLD_VALUES):
+        raise LinkBroken(f"a message has more than {MAX_TOLD_VALUES} values")
     with suppress(ValueError, RecursionError):
         fields = json.loads(message)
+        if isinstance(fields, dict) and "leaving" in fields:
+            node.is_leaving = True
         if isinstance(fields, dict) and "sessions" in fields:
+            before = node.sessions
             node.lists(dict(listed(fields["sessions"])))  # pyright: ignore[reportUnknownArgumentType] - JSON
-            return True
+            return node.sessions != before
     return False

@@ -107,6 +107,11 @@ class Operation(Generic[P, R]):
     """What it can fail with, beyond what any call of its kind can: for schemas and docs."""
 
     @property
+    def ends_with_caller(self) -> bool:
+        """Nothing is left half done when it ends in the middle."""
+        return self.waits or (self.effect is Effect.READ and self.route.method == "GET")
+
+    @property
     def scope(self) -> Scope:
         """What a credential must allow."""
         if self.composed:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -31,7 +32,9 @@ def caller_of(actor: Actor) -> dict[str, object]:
     }
 
 
-_QUESTION = TypeAdapter(ApprovalRecord)
+@cache  # made at the first one, not at every start
+def _question() -> TypeAdapter[ApprovalRecord]:
+    return TypeAdapter(ApprovalRecord)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +58,7 @@ class Hearing:
                 )
             case {"question": question} if self.host:
                 try:
-                    asked = _QUESTION.validate_python(question)
+                    asked = _question().validate_python(question)
                 except ValidationError:
                     return None
                 answer = await self.host(asked)

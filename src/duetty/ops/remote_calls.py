@@ -34,7 +34,8 @@ from duetty.errors import (
     ServerUnavailable,
     Unavailable,
 )
-from duetty.hub import Answer, Asking, RemoteNode
+from duetty.hub import Answer, Asking, RemoteNode, logged
+from duetty.ops.away_sessions import away_sessions
 from duetty.ops.documents import Stream
 from duetty.ops.guardrail.decision_path import Deciding, denied
 from duetty.ops.guardrail.recorded_arguments import recorded_arguments
@@ -110,6 +111,15 @@ async def forward(
     call = replace(call, call=replace(call.call, command_id=command_id))
     with (
         recorded(node, call, services),
+        logged(
+            "call_routed",
+            services.clock,
+            reads=call.operation.effect is Effect.READ,
+            command_id=command_id,
+            operation=call.operation.name,
+            machine=node.id or node.name,
+            user=call.actor.user,
+        ),
         services.metrics.calling("machine"),
         services.hub.calling(),
         services.access.lasting(call.actor),
@@ -132,7 +142,7 @@ async def _again(node: RemoteNode, services: Services, error: ServerUnavailable)
     Raises:
         ServerUnavailable: if it did not.
     """
-    if node.has_joined and node.health != "healthy":
+    if node.has_joined and node.health not in ("healthy", "away"):
         with anyio.move_on_after(AGAIN_S):
             return await services.hub.wait_again(node)
     raise error
@@ -322,7 +332,7 @@ def _filename(disposition: str) -> str | None:
 
 
 async def everywhere(call: OperationCall, services: Services) -> list[Any]:
-    """What every healthy node answers to this, one after the other in a list.
+    """What every healthy node answers to this, one after the other in a list, and what those had that are away.
 
     Nodes are asked side by side for what is their own, so that two that speak for each other
     do not ask in circles.
@@ -343,7 +353,10 @@ async def everywhere(call: OperationCall, services: Services) -> list[Any]:
     async with anyio.create_task_group() as tasks:
         for each in asked:
             tasks.start_soon(ask, each)
-    return [one for each in asked for one in found.get(each, [])]
+    answered = [one for each in asked for one in found.get(each, [])]
+    if call.call.dialect or call.call.arguments.get("tag"):
+        return answered  # a model hears of them where none else is meant (`selection.py`)
+    return [*answered, *away_sessions(call.actor, services)]
 
 
 # --- the trail ----------------------------------------------------------------

@@ -25,6 +25,7 @@ from duetty.hub import (
     announce_again,
     claim_room,
     find_remote,
+    logged,
     may_return,
     plain_tool_name,
     remote_rooms,
@@ -161,7 +162,16 @@ async def close_room(services: Services, room: Room) -> None:
 async def _call(params: RoomCallParams, services: Services, actor: Actor) -> RoomResult:
     room = await find_room(services, params.room, actor.user)
     command_id = params.command_id or secrets.token_hex(16)
-    with services.metrics.calling("room"), services.access.lasting(actor):
+    line = logged(
+        "call_routed",
+        services.clock,
+        reads=False,
+        command_id=command_id,
+        operation="room.call",
+        room=params.room[:100],
+        user=actor.user,
+    )
+    with line, services.metrics.calling("room"), services.access.lasting(actor):
         result: Any = await room.call(
             command_id,
             params.tool,

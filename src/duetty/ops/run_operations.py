@@ -18,9 +18,17 @@ from duetty.errors import (
 from duetty.ops.judgements import PLAIN, RunsLine
 from duetty.ops.operation import InSession, Operation, Route
 from duetty.ops.services import Services
-from duetty.ops.shapes import EXCERPT_CHARS, block_info, exit_code_of, foreground_info
+from duetty.ops.shapes import (
+    EXCERPT_CHARS,
+    block_info,
+    exit_code_of,
+    foreground_info,
+    left_info,
+)
 from duetty.session import (
+    Block,
     Found,
+    Left,
     Needle,
     Run,
     RunAnswer,
@@ -34,7 +42,16 @@ from duetty.session import (
     wait_text,
 )
 from duetty.wire.params import MAX_IDLE_MS, IdleParams, Nothing, RunParams, WaitParams, WatchParams
-from duetty.wire.results import BlockInfo, Ended, Idle, RunResult, ScreenCursor, WaitResult
+from duetty.wire.results import (
+    Background,
+    BlockInfo,
+    Ended,
+    Idle,
+    LeftRunning,
+    RunResult,
+    ScreenCursor,
+    WaitResult,
+)
 
 INTERRUPT_S = 2.0
 """For Ctrl-C after the caller has gone."""
@@ -107,26 +124,52 @@ def _not_typed(session: Session) -> Deadline:
 async def _ended(params: Nothing, services: Services, actor: Actor) -> list[Ended]:
     """Each is returned once."""
     found: list[Ended] = []
-    for session in services.registry.sessions():
-        if actor.session not in (None, session.name):
-            continue
-        for wanted in [each for each, who in session.left.items() if _is_for(who, actor, services)]:
-            if wanted == session.profile.id and session.is_exited:
-                found.append(_ended_session(session))
-            elif block := next((each for each in session.recent if each.id == wanted), None):
-                found.append(
-                    Ended(
-                        session=session.name,
-                        block=block.id,
-                        command_line=(block.command_line or "")[:EXCERPT_CHARS] or None,
-                        exit_code=block.exit_code,
-                        duration_ms=block.duration_ms,
-                    )
+    for session, wanted, left in _left_by(actor, services):
+        block = _ended_block(session, wanted)
+        if wanted == session.profile.id and session.is_exited:
+            found.append(_ended_session(session))
+        elif block is not None:
+            found.append(
+                Ended(
+                    session=session.name,
+                    block=block.id,
+                    command_line=(block.command_line or "")[:EXCERPT_CHARS] or None,
+                    exit_code=block.exit_code,
+                    duration_ms=block.duration_ms,
+                    bound_reached=left.bound_reached,
                 )
-            else:
-                continue
-            services.registry.end_was_told(session, wanted)
+            )
+        else:
+            continue
+        services.registry.end_was_told(session, wanted)
     return found
+
+
+async def _left_running(params: Nothing, services: Services, actor: Actor) -> list[LeftRunning]:
+    return [
+        LeftRunning(
+            session=session.name,
+            session_id=session.profile.id,
+            block=None if wanted == session.profile.id else wanted,
+            running=not session.is_exited and _ended_block(session, wanted) is None,
+        )
+        for session, wanted, _ in _left_by(actor, services)
+    ]
+
+
+def _left_by(actor: Actor, services: Services) -> list[tuple[Session, str, Left]]:
+    """What this caller stopped waiting for and got no end of: the session, the id, the rest."""
+    return [
+        (session, wanted, left)
+        for session in services.registry.sessions()
+        if actor.session in (None, session.name)
+        for wanted, left in session.left.items()
+        if _is_for(left.caller, actor, services)
+    ]
+
+
+def _ended_block(session: Session, wanted: str) -> Block | None:
+    return next((each for each in session.recent if each.id == wanted), None)
 
 
 def _is_for(caller: str, actor: Actor, services: Services) -> bool:
@@ -206,12 +249,25 @@ async def run_result(
         else None
     )
     alternate = session.alternate_active
-    changed = session.shown.changes(who.caller, session.rows(), alternate=alternate)
+    changed: dict[int, str] | None = None
+    if params.changes:
+        changed = session.shown.changes(who.caller, session.rows(), alternate=alternate)
+    elif shown is not None:
+        session.shown.saw(who.caller, shown["lines"], alternate=alternate)
     cursor = session.cursor
     last = blocks[-1] if blocks else session.prompt.open_block
     block = answer.next_block if last is None else last.id
-    if answer.completed_by in ("deadline", "text") and block and (last is None or last.is_open):
-        services.registry.leave(session, block, who.caller)
+    goes_on: Background | None = None
+    for each in blocks:
+        if (left := session.left.get(each.id)) is not None and left.caller == who.caller:
+            services.registry.end_was_told(session, each.id)  # this answer has it
+    is_early = answer.completed_by in ("deadline", "text") and not alternate
+    # A full-screen program is no work that goes on: its caller drives it.
+    if is_early and block and (last is None or last.is_open):
+        start = session.journal.end if last is None else last.start
+        left = _left(params, session, who, now_ns=services.clock.wall_ns(), start=start)
+        services.registry.leave(session, block, left)
+        goes_on = left_info(session, left, last, block)
     return RunResult(
         completed_by=answer.completed_by,
         exit_code=answer.exit_code,
@@ -234,7 +290,20 @@ async def run_result(
         foreground=foreground_info(session),
         terminal=session.terminal_mode,
         cursor=ScreenCursor(row=cursor.row, col=cursor.col, visible=cursor.visible),
-        changed=changed if params.changes else None,
+        changed=changed,
+        background=goes_on,
+    )
+
+
+def _left(params: WatchParams, session: Session, who: Actor, *, now_ns: int, start: int) -> Left:
+    """What an agent leaves running in a session of its own has bounds; in a person's it has none."""
+    if who.kind != "agent" or session.profile.owner != who.identity:
+        return Left(caller=who.caller, start=start)
+    return Left(
+        caller=who.caller,
+        start=start,
+        ends_at_ns=now_ns + params.max_run_ms * 1_000_000,
+        max_output_bytes=params.max_run_bytes,
     )
 
 
@@ -351,6 +420,17 @@ ENDED = Operation(
     result=list[Ended],
     run=_ended,
     route=Route(method="GET", path="/ended"),
+    shared=True,
+)
+LEFT = Operation(
+    name="command.left",
+    summary="Commands that this caller stopped waiting for and whose end no answer to it has had yet.",
+    effect=Effect.READ,
+    judged=PLAIN,
+    params=Nothing,
+    result=list[LeftRunning],
+    run=_left_running,
+    route=Route(method="GET", path="/left"),
     shared=True,
 )
 WAIT = Operation(

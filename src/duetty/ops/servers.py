@@ -13,6 +13,7 @@ from duetty.hub import RemoteNode, parse_address
 from duetty.ops.judgements import PLAIN
 from duetty.ops.operation import Operation, Route
 from duetty.ops.services import Services
+from duetty.ops.shapes import time_text
 from duetty.wire.params import Nothing
 from duetty.wire.results import Done
 from duetty.wire.servers import (
@@ -81,6 +82,7 @@ def _own(services: Services) -> ServerInfo:
         version=services.node.version,
         sessions=services.registry.alive,
         reason=None,
+        away_since=None,
     )
 
 
@@ -94,6 +96,7 @@ def server_info(node: RemoteNode) -> ServerInfo:
         version=None if identity is None else identity.version,
         sessions=len(node.sessions) if node.has_joined else None,
         reason=node.reason,
+        away_since=None if node.away_at_ns is None else time_text(node.away_at_ns),
     )
 
 

@@ -85,6 +85,7 @@ def _open_request(params: OpenParams, services: Services, actor: Actor) -> OpenR
         ),
         sandbox=sandbox_order(params, settings, actor, services.registry),
         owner=actor.identity,
+        keeps_name=params.keep_name,
         bounds=_bounds(params, services),
         left_by=actor.caller if params.background else None,
     )
@@ -277,7 +278,7 @@ def selected(candidates: Sequence[Candidate], params: SelectParams) -> SelectedS
         session=found.name,
         session_id=found.session_id,
         machine=found.machine,
-        reason="only" if len(candidates) == 1 else "remembered",
+        reason="remembered" if found.session_id == params.remembered else "only",
     )
 
 

@@ -1,12 +1,13 @@
 """From what the engine knows to what crosses the boundary."""
 
 import signal
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from duetty.approvals import Granted
 from duetty.ops.services import Node
-from duetty.session import Block, Session
+from duetty.session import Block, Left, Session
 from duetty.store import BlockRecord
 from duetty.wire.processes import ProcessInfo, RunProcessResult
 from duetty.wire.results import (
@@ -59,6 +60,7 @@ def session_info(session: Session, node: Node) -> SessionInfo:
         terminal=session.terminal_mode,
         background=background_info(session),
         degraded=session.degraded,
+        away_since=None,
     )
 
 
@@ -68,19 +70,33 @@ EXCERPT_CHARS = 200
 
 def background_info(session: Session) -> Background | None:
     profile, block = session.profile, session.prompt.open_block
-    if (owner := session.left.get(profile.id)) is not None:
-        block = None
-    elif block is None or (owner := session.left.get(block.id)) is None:
+    if (left := session.left.get(profile.id)) is not None:
+        bounds = profile.bounds
+        return _background(
+            session,
+            replace(left, ends_at_ns=bounds.ends_at_ns, max_output_bytes=bounds.max_output_bytes),
+            line=profile.command,
+            block=None,
+        )
+    if block is None or (left := session.left.get(block.id)) is None:
         return None
-    line = profile.command if block is None else block.command_line
-    ends_at_ns = profile.bounds.ends_at_ns
+    return left_info(session, left, block, block.id)
+
+
+def left_info(session: Session, left: Left, running: Block | None, block: str) -> Background:
+    """A run in front; `running` where the shell has announced it."""
+    line = None if running is None else running.command_line
+    return _background(session, left, line=line, block=block)
+
+
+def _background(session: Session, left: Left, *, line: str | None, block: str | None) -> Background:
     return Background(
-        owner=owner.partition("\t")[0],
+        owner=left.caller.partition("\t")[0],
         command_line=(line or "")[:EXCERPT_CHARS] or None,
-        block=None if block is None else block.id,
-        ends_at=None if ends_at_ns is None else time_text(ends_at_ns),
-        output_bytes=session.journal.end - (0 if block is None else block.start),
-        max_output_bytes=profile.bounds.max_output_bytes,
+        block=block,
+        ends_at=None if left.ends_at_ns is None else time_text(left.ends_at_ns),
+        output_bytes=session.journal.end - left.start,
+        max_output_bytes=left.max_output_bytes,
     )
 
 

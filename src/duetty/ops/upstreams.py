@@ -19,6 +19,7 @@ from duetty.errors import (
     ToolNotTrusted,
     ToolOff,
     UpstreamFault,
+    UpstreamNeedsLogin,
     UpstreamNotFound,
     UpstreamTimeout,
     UpstreamUnavailable,
@@ -59,6 +60,8 @@ from duetty.wire.upstreams import (
     FindToolsParams,
     FoundTool,
     FoundTools,
+    LoginPage,
+    LoginParams,
     LogsParams,
     MarkParams,
     OfferedServer,
@@ -100,6 +103,7 @@ _CALLING = (
     UpstreamUnavailable,
     UpstreamFault,
     UpstreamTimeout,
+    UpstreamNeedsLogin,
     ToolNotTrusted,
 )
 
@@ -128,6 +132,7 @@ def upstreams_of(
     surroundings = Surroundings(
         environment=environment,
         logs=paths.state / "upstreams",
+        logins=paths.state / "upstream-logins",
         sandbox=lambda program: upstream_order(
             program.sandbox,
             program.workspaces,
@@ -225,6 +230,7 @@ async def _tools(params: UpstreamToolsParams, services: Services, actor: Actor) 
     upstreams = services.upstreams
     if params.settle_ms:
         await upstreams.wait_settled(at_most_s=params.settle_ms / 1000)
+    upstreams.recount()
     seq = upstreams.seq
     # Who lists them again gets the same, while nothing has changed: a thousand are much to make.
     key = _key(services, actor)
@@ -340,6 +346,15 @@ async def _restart(params: UpstreamParams, services: Services, actor: Actor) -> 
     _only_person(actor, "start what the settings file says now")
     started = await services.upstreams.restart(params.upstream)
     return None if started is None else _info(started, services)
+
+
+async def _login(params: LoginParams, services: Services, actor: Actor) -> LoginPage:
+    _only_person(actor, "sign in")
+    if params.returned is not None:
+        services.upstreams.end_login(params.upstream, params.returned)
+        return LoginPage(upstream=params.upstream, url=None)
+    url = await services.upstreams.begin_login(params.upstream)
+    return LoginPage(upstream=params.upstream, url=url)
 
 
 async def _trust(params: TrustParams, services: Services, actor: Actor) -> UpstreamInfo:
@@ -572,6 +587,18 @@ RESTART = Operation(
     run=_restart,
     route=Route(method="POST", path="/upstreams/{upstream}/restart"),
     errors=(UpstreamNotFound, BadSetting, NotAPerson),
+)
+LOGIN = Operation(
+    name="upstreams.login",
+    summary="The page on which a person signs in to an upstream that asks for it; it starts when that is done. A person's.",
+    effect=Effect.CONTROL,
+    judged=PLAIN,
+    params=LoginParams,
+    result=LoginPage,
+    run=_login,
+    route=Route(method="POST", path="/upstreams/{upstream}/login"),
+    waits=True,
+    errors=(UpstreamNotFound, UpstreamUnavailable, UpstreamTimeout, NotAPerson),
 )
 TRUST = Operation(
     name="upstreams.trust",

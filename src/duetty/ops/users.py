@@ -3,8 +3,10 @@
 from duetty.calls import Actor, Effect, Scope
 from duetty.errors import (
     BadArguments,
+    Conflict,
     Exhausted,
     NotAPerson,
+    ServerNotFound,
     ShareNotFound,
     UserExists,
     UserNotFound,
@@ -18,6 +20,7 @@ from duetty.ops.services import Services
 from duetty.ops.shapes import time_text
 from duetty.wire.params import Nothing
 from duetty.wire.results import Done
+from duetty.wire.servers import ServerParams
 from duetty.wire.users import (
     MachineInfo,
     NewUserToken,
@@ -47,11 +50,37 @@ async def _list(params: Nothing, services: Services, actor: Actor) -> list[UserI
 
 async def _machines(params: Nothing, services: Services, actor: Actor) -> list[MachineInfo]:
     owners = [None, *(user.name for user in services.users.all())]
+    if services.replicas is not None:
+        for owner in owners:
+            await services.replicas.know(owner)
     return [
         MachineInfo(user=owner, machine=server_info(node))
         for owner in owners
-        for node in services.hub.joined_of(owner)
+        for node in (*services.hub.joined_of(owner), *services.hub.away_of(owner))
     ]
+
+
+async def _forget_machine(params: ServerParams, services: Services, actor: Actor) -> Done:
+    owners = [None, *(user.name for user in services.users.all())]
+    name = params.hostname
+    away = [node for owner in owners for node in services.hub.away_of(owner)]
+    found = [node for node in away if node.is_called(name)]
+    if not found:
+        here = (node for owner in owners for node in services.hub.joined_of(owner))
+        if any(node.is_called(name) for node in here):
+            raise Conflict(
+                f"{name[:100]!r} is connected now",
+                hint="`duetty join --leave` there, or revoke the token that it joined with",
+            )
+        raise ServerNotFound(name[:100])
+    if len(found) > 1:
+        raise BadArguments(
+            f"{len(found)} machines that are away are called {name[:100]!r}",
+            hint=f"name one by its id: {', '.join(each.id for each in found[:10])}",
+        )
+    if services.replicas is not None:
+        await services.replicas.away.forget(found[0].id)
+    return Done()
 
 
 async def _add(params: UserParams, services: Services, actor: Actor) -> UserInfo:
@@ -64,6 +93,9 @@ async def _add(params: UserParams, services: Services, actor: Actor) -> UserInfo
 async def _remove(params: UserParams, services: Services, actor: Actor) -> Done:
     services.users.remove(params.name)
     services.access.revoke_user(params.name)
+    if services.replicas is not None:  # the next user of that name is another one
+        for node in services.replicas.away.of(params.name):
+            await services.replicas.away.forget(node.id)
     return Done()
 
 
@@ -148,6 +180,18 @@ MACHINES = Operation(
     run=_machines,
     route=Route(method="GET", path="/users/machines"),
     admin=True,
+)
+FORGET_MACHINE = Operation(
+    name="user.forget_machine",
+    summary="List a machine no more that is away; it may join again.",
+    effect=Effect.CONTROL,
+    judged=PLAIN,
+    params=ServerParams,
+    result=Done,
+    run=_forget_machine,
+    route=Route(method="DELETE", path="/users/machines/{hostname}", status=204),
+    admin=True,
+    errors=(ServerNotFound, Conflict, NotAPerson),
 )
 ADD = Operation(
     name="user.add",

@@ -41,7 +41,11 @@ def _members(leaders: Collection[int]) -> dict[int, set[int]]:
 
 
 def _processes() -> Iterator[tuple[int, int, int]]:
-    for each in PROC.iterdir():
+    try:
+        found = list(PROC.iterdir())
+    except OSError:  # no descriptor is left: the next look will see them
+        return
+    for each in found:
         if each.name.isdigit():
             with contextlib.suppress(OSError, ValueError, IndexError):
                 # The name before it may contain anything, a bracket too.

@@ -24,6 +24,8 @@ MAX_THREADS = 1024
 """Threads looked at in one probe. The rest is unknown; a probe stays within milliseconds."""
 
 MAX_COMMANDS = 16
+MAX_LOOKS = 50
+"""At the processes of a session, while some end."""
 
 _CALLS: dict[str, dict[int, str]] = {
     "x86_64": {
@@ -162,10 +164,24 @@ def group_members(pgid: int) -> list[int]:
     return [pid for pid in found if not _is_zombie(pid)]
 
 
-def session_members(sids: frozenset[int]) -> list[int]:
-    """Every process of these kernel sessions, without the dead ones that no parent has reaped."""
-    found = [pid for pid in _all_pids() if _answer_or_none(os.getsid, pid) in sids]
-    return [pid for pid in found if not _is_zombie(pid)]
+def session_members(sids: frozenset[int], *, besides: frozenset[int] = frozenset()) -> list[int]:
+    """Processes of these kernel sessions, without the dead ones that no parent has reaped.
+
+    One that ended while this looked may have started another that the list does not have.
+    So where nothing is found although one ended, this looks again.
+    """
+    dead: set[int] = set()
+    found: list[int] = []
+    for _ in range(MAX_LOOKS):
+        count = len(dead)
+        for pid in reversed(_all_pids()):  # the newest are the first to go
+            if (sid := _answer_or_none(os.getsid, pid)) is None:
+                dead.add(pid)
+            elif sid in sids and pid not in besides:
+                (dead.add if _is_zombie(pid) else found.append)(pid)
+        if found or len(dead) == count:
+            break
+    return found
 
 
 def _is_zombie(pid: int) -> bool:

@@ -97,10 +97,15 @@ def foreground(master: int) -> Foreground | None:
         group = os.tcgetpgrp(master)
     except OSError:
         return None
+    if group == 0:  # no program has taken it; processes of the kernel are of this group
+        return None
     if (found := program(group)) is not None:
         return found
     # The first program of a pipe may have ended.
-    pids = (int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit())
+    try:
+        pids = [int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit()]
+    except OSError:  # no descriptor is left
+        return None
     return next((each for pid in pids if (each := program(pid, group)) is not None), None)
 
 
@@ -116,6 +121,21 @@ def program(pid: int, group: int | None = None) -> Foreground | None:
         return None
     since_s = up_s - int(fields[19]) / os.sysconf("SC_CLK_TCK")
     return Foreground(name, pid, max(round(since_s, 1), 0.0))
+
+
+def directory_of(pid: int, known: str) -> str:
+    """Where the process works: `known` where that is the same place, or the kernel does not tell."""
+    link = Path(f"/proc/{pid}/cwd")
+    try:
+        found = str(link.readlink())
+        if found == known or found.endswith(" (deleted)"):
+            return known
+    except OSError:  # it has gone, or is another user's
+        return known
+    with suppress(OSError):  # `known` may be gone
+        if link.samefile(known):
+            return known
+    return found
 
 
 def unread_bytes(master: int) -> int:

@@ -20,6 +20,7 @@ from duetty.policy.decisions import (
     Reason,
     to_json,
 )
+from duetty.policy.late_pattern import compile_patterns
 from duetty.policy.rules import Names, Rule, RuleSet, load_rules, rule_lines
 from duetty.policy.scanning.catalogue import CATALOGUE, CLASSES, DestructiveClass
 
@@ -42,6 +43,7 @@ __all__ = [
     "RuleSet",
     "analyse",
     "analyse_whole",
+    "compile_patterns",
     "decide",
     "load_rules",
     "question_about",

@@ -33,6 +33,7 @@ from duetty.errors import BadSetting
 from duetty.policy.analysis import Analysis, analyse, analyse_whole
 from duetty.policy.decisions import Judged, Mode, Profile
 from duetty.policy.directories import entered
+from duetty.policy.late_pattern import late_pattern
 from duetty.policy.proving.recogniser import Line
 from duetty.policy.scanning.catalogue import CLASSES
 
@@ -48,8 +49,8 @@ _LISTS = tuple(
 )
 _KEYS = (*_LISTS, "name", "decide", "why")
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
-_TOOL = re.compile(r"mcp__((?:[A-Za-z0-9.*?-]|(?<=[^_])_(?!_))+)__([A-Za-z0-9_.*?-]+)")
+_NAME = late_pattern(r"[a-z0-9][a-z0-9._-]{0,63}")
+_TOOL = late_pattern(r"mcp__((?:[A-Za-z0-9.*?-]|(?<=[^_])_(?!_))+)__([A-Za-z0-9_.*?-]+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

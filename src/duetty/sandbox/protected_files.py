@@ -51,11 +51,11 @@ MAX_MADE = 64
 """Empty files and directories for one workspace: each is a mount, and a person finds it later."""
 
 
-_PROTECTED = {
-    first.lower(): [name for name in PROTECTED if name.partition("/")[0] == first]
-    for first in {name.partition("/")[0] for name in PROTECTED}
-}
+_PROTECTED: dict[str, list[str]] = {}
 """By their first part: what is not in a directory is not looked for."""
+
+for _name in PROTECTED:
+    _PROTECTED.setdefault(_name.partition("/")[0].lower(), []).append(_name)
 
 
 def protected(

@@ -4,7 +4,7 @@ Knows nothing of callers, rules or edges: who may do something was decided befor
 """
 
 from duetty.session.block import Block
-from duetty.session.bounds import BoundReached, Bounds
+from duetty.session.bounds import BoundReached, Bounds, Left
 from duetty.session.capture import CapturedKey, owner_name
 from duetty.session.elements import Elements
 from duetty.session.idle import FirstIdle, wait_any_idle
@@ -45,6 +45,7 @@ __all__ = [
     "FirstIdle",
     "Found",
     "Keeping",
+    "Left",
     "Needle",
     "OpenRequest",
     "OutputText",

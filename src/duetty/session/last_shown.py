@@ -1,6 +1,7 @@
 """The screen that each caller got last, so that an answer can have only the changed rows."""
 
 from collections.abc import Sequence
+from typing import Any
 
 MAX_CALLERS = 32
 """The one that has not looked for longest is forgotten: it is shown everything again."""
@@ -14,13 +15,25 @@ class LastShown:
         """Rows that differ from what this caller was shown of this screen, by number; it has seen all of
         them then. What stood on the other screen meanwhile is no change of this one.
         """
-        key = (caller, alternate)
-        before = self._rows.pop(key, ())
-        self._rows[key] = tuple(rows)
-        if len(self._rows) > MAX_CALLERS:
-            del self._rows[next(iter(self._rows))]
+        before = self._rows.get((caller, alternate), ())
+        self._keep(caller, tuple(rows), alternate)
         return {
             number: row
             for number, row in enumerate(rows)
             if (before[number] if number < len(before) else "") != row
         }
+
+    def saw(self, caller: str, lines: Sequence[Any], *, alternate: bool) -> None:
+        """It was shown the whole screen: lines of texts, or of spans."""
+        rows = [
+            line if isinstance(line, str) else "".join([span["text"] for span in line])
+            for line in lines
+        ]
+        self._keep(caller, tuple([row.rstrip() for row in rows]), alternate)
+
+    def _keep(self, caller: str, rows: tuple[str, ...], alternate: bool) -> None:
+        key = (caller, alternate)
+        self._rows.pop(key, None)  # the newest stands last
+        self._rows[key] = rows
+        if len(self._rows) > MAX_CALLERS:
+            del self._rows[next(iter(self._rows))]

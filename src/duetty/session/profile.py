@@ -41,6 +41,9 @@ class Profile:
     workspace: str = ""
     """What an agent may change here without a question; a person may set another."""
 
+    keeps_name: bool = False
+    """No other session gets its name before it is removed."""
+
     bounds: Bounds = NO_BOUNDS
     owner: str | None = None
     """Identity of the actor that opened it; None for one of an earlier version."""

@@ -4,6 +4,7 @@ import errno
 import logging
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from signal import Signals
@@ -52,7 +53,9 @@ from duetty.platform.memory import memory_bytes
 from duetty.removal import remove_trees
 from duetty.sandbox import Places, Wrapped, disorders, inner_pid, wrap
 from duetty.session.block import Block
+from duetty.session.bounds import Bounds, Left
 from duetty.session.elements_file import ElementFiles, read_elements
+from duetty.session.foreground_end import end_foreground
 from duetty.session.handover import wait_handed_over
 from duetty.session.keeper_link import Keeping, Whom
 from duetty.session.lane import Lane
@@ -220,8 +223,8 @@ class Registry:
             SessionNameConflict, MaxSessions, BadWorkingDirectory, BadCommand: as it would.
         """
         self._check_room()
-        if request.name is not None and self._is_taken(request.name):
-            raise SessionNameConflict(request.name)
+        if request.name is not None:
+            self._check_name(request.name)
         env = child_environment(request, self._environment, session="", url=self._url())
         look = partial(check_launch, request, env, default_shell=self._settings.session_shell)
         await anyio.to_thread.run_sync(look)  # a directory may be on a disk that takes its time
@@ -244,10 +247,17 @@ class Registry:
                 hint="close some sessions, or raise the limit of open files (ulimit -n)",
             )
 
-    def _is_taken(self, name: str) -> bool:
-        """A session that has ended keeps its name only until another is to have it."""
+    def _check_name(self, name: str) -> None:
+        """A session that has ended keeps its name only until another is to have it, unless asked to.
+
+        Raises:
+            SessionNameConflict: if the name is taken.
+        """
         having = self._by_name.get(name)
-        return name in self._opening or (having is not None and not having.is_exited)
+        if having is not None and having.is_exited and not having.profile.keeps_name:
+            having = None
+        if having is not None or name in self._opening:
+            raise SessionNameConflict(name, has_exited=having is not None and having.is_exited)
 
     async def _open(self, request: OpenRequest, name: str) -> Session:
         id_, nonce = new_session_id(), new_nonce()
@@ -320,6 +330,7 @@ class Registry:
             sandbox=wrapped.level,
             owner=request.owner,
             bounds=request.bounds,
+            keeps_name=request.keeps_name,
             network=wrapped.level == "none" or request.sandbox.network,
             workspace=workspace_of(launch.cwd, self.home),
         )
@@ -339,7 +350,7 @@ class Registry:
             lane=self._lane,
         )
         if request.left_by is not None:
-            session.left[id_] = request.left_by
+            session.left[id_] = Left(caller=request.left_by)
         self._add(session)
         self._workspaces[id_] = wrapped.workspaces
         session.attach(opened.master)
@@ -369,10 +380,10 @@ class Registry:
             while (name := str(self._next_number)) in self._by_name or name in self._opening:
                 self._next_number += 1
             self._next_number += 1
-        elif self._is_taken(name):
-            raise SessionNameConflict(name)
-        elif (ended := self._by_name.get(name)) is not None:
-            self.rename(ended, f"{name}-{ended.profile.id[:6]}")
+        else:
+            self._check_name(name)
+            if (ended := self._by_name.get(name)) is not None:
+                self.rename(ended, f"{name}-{ended.profile.id[:6]}")
         self._opening.add(name)
         return name
 
@@ -385,6 +396,9 @@ class Registry:
     def block_closed(self, session: Session, block: Block) -> None:
         if self.holds(session):  # else it is being restored: the store has it
             self._store.save_block(block_record(block, session.profile), block_text(block, session))
+
+    def left_changed(self, session: Session) -> None:
+        self._save(session)
 
     def elements_changed(self, session: Session, *, urgent: bool) -> None:
         if self.holds(session):
@@ -506,18 +520,43 @@ class Registry:
             self._save(session)
 
     def _hold(self, session: Session) -> None:
-        """Hold the session to its bounds."""
+        """Hold the session, and what was left running in it, to their bounds."""
         bounds = session.profile.bounds
-        if session.is_exited or (bounds.ends_at_ns is None and bounds.max_output_bytes is None):
+        if session.is_exited:
             return
+        if bounds.ends_at_ns is not None or bounds.max_output_bytes is not None:
+            self._tasks.start_soon(self._end_at_bound, session, bounds)
+        for block, left in session.left.items():
+            if left.is_bounded:
+                self._tasks.start_soon(self._end_run_at_bound, session, block, left)
 
-        async def end() -> None:
-            reached = await wait_bound(session, bounds, self._clock)
-            if not session.is_exited:
-                session.bound_reached = reached
-                await self.close(session, first=Signals.SIGHUP, grace_s=END_GRACE_S)
+    async def _end_at_bound(self, session: Session, bounds: Bounds) -> None:
+        is_over = partial(getattr, session, "is_exited")
+        reached = await wait_bound(session, bounds, self._clock, is_over=is_over)
+        if reached is not None:
+            session.bound_reached = reached
+            await self.close(session, first=Signals.SIGHUP, grace_s=END_GRACE_S)
 
-        self._tasks.start_soon(end)
+    async def _end_run_at_bound(self, session: Session, block: str, left: Left) -> None:
+        """The same for a run in front; its shell lives on, if the program lets go of the terminal."""
+
+        def is_over() -> bool:
+            is_closed = any(each.id == block for each in session.recent)
+            return is_closed or session.is_exited or session.left.get(block) is not left
+
+        reached = await wait_bound(session, left, self._clock, is_over=is_over)
+        running = session.prompt.open_block
+        if reached is None or running is None or running.id != block:
+            return
+        session.left[block] = replace(left, bound_reached=reached)
+        self._save(session)
+        try:
+            is_free = await end_foreground(self, session, actor=session.prompt.actor)
+        except DuettyError as error:
+            log.info("run_not_ended", extra={"session": session.name, "code": error.code})
+            is_free = False
+        if not is_free:
+            await self.close(session, first=Signals.SIGHUP, grace_s=END_GRACE_S)
 
     async def watch_memory(self) -> None:
         """End sandboxed sessions whose processes together take too much; runs as long as the server."""
@@ -548,12 +587,14 @@ class Registry:
         log.warning("session_took_too_much_memory", extra={"session": session.profile.id})
         self._tasks.start_soon(partial(self.close, session, first=Signals.SIGKILL, grace_s=0))
 
-    def leave(self, session: Session, block: str, caller: str) -> None:
+    def leave(self, session: Session, block: str, left: Left) -> None:
         """A caller stops waiting for this block: a later answer has its end, by another server too."""
-        session.left[block] = caller
+        session.left[block] = left
         if len(session.left) > MAX_LEFT:
             del session.left[next(iter(session.left))]
         self._save(session)
+        if left.is_bounded:
+            self._tasks.start_soon(self._end_run_at_bound, session, block, left)
 
     def end_was_told(self, session: Session, what: str) -> None:
         """The caller that left it running has got its end: no other answer has it."""

@@ -68,10 +68,10 @@ async def screen_shape(session: Session, *, styled: bool, owner: str) -> dict[st
 
 
 def _styled(terminal: Terminal) -> dict[str, Any]:
-    screen = terminal.screen(styled=True)
-    if sum(map(len, screen.lines)) > MAX_SPANS:
-        screen = terminal.screen(styled=False)
-    return screen_json(screen)
+    if terminal.cols * terminal.rows <= LARGE_CELLS:
+        return screen_json(terminal.screen(styled=True))
+    screen = terminal.styled_screen(max_spans=MAX_SPANS)
+    return screen_json(terminal.screen(styled=False) if screen is None else screen)
 
 
 def _drawn(state: bytes, draw: Callable[[Terminal], Drawn]) -> Drawn:

@@ -1,19 +1,15 @@
 """Bring a session back to its shell's empty prompt: what a person does with Ctrl-C, kill and `stty sane`."""
 
-from signal import Signals
-
 import anyio
 
 from duetty.calls import Actor
 from duetty.clock import Clock
 from duetty.errors import SessionBusy, SessionExited
+from duetty.session.foreground_end import STEP_S, end_foreground
 from duetty.session.registry import Registry
 from duetty.session.rest import wait_rest
 from duetty.session.runs import Run
 from duetty.session.session import Session
-
-STEP_S = 0.7
-"""What a program gets to obey each step."""
 
 CURE_S = 10.0
 """For the line that puts the terminal right, on a machine that is busy."""
@@ -31,20 +27,10 @@ async def reset(registry: Registry, session: Session, *, actor: Actor, clock: Cl
     """
     if not session.profile.shell_kind.has_line_editor:
         session.pty.make_sane()  # else Ctrl-C is a byte like any other
-    # Shells and pagers take no notice of TERM.
-    for signal in (None, Signals.SIGHUP, Signals.SIGKILL):
-        if await _is_at_prompt(session):
-            break
-        if signal is None or session.foreground is None:
-            await registry.interrupt(session, actor=actor)
-        else:
-            await registry.signal(session, signal, whom="foreground")
-        with anyio.move_on_after(STEP_S):
-            while not await _is_at_prompt(session):
-                await session.pulse.nap(0.05)
+    is_free = await end_foreground(registry, session, actor=actor)
     if session.is_exited:
         raise SessionExited(session.name, session.exit_code)
-    if not await _is_at_prompt(session):
+    if not is_free:
         raise SessionBusy(
             f"{session.name!r} did not come back to its prompt",
             hint="kill this session and open another",
@@ -61,9 +47,3 @@ async def reset(registry: Registry, session: Session, *, actor: Actor, clock: Cl
             await run.wait()
     finally:
         run.close()
-
-
-async def _is_at_prompt(session: Session) -> bool:
-    if session.is_exited:
-        return True
-    return session.prompt.is_open or (await session.look()).word == "prompt"

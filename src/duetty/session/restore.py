@@ -204,4 +204,5 @@ def profile_of(record: SessionRecord) -> Profile:
         workspace=record.workspace or "",
         network=record.network,
         bounds=parse_bounds(record.bounds),
+        keeps_name=record.keeps_name,
     )

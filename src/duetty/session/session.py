@@ -9,6 +9,7 @@ import os
 import re
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal, Protocol
 
 import anyio
@@ -29,7 +30,7 @@ from duetty.events import (
     TitleChanged,
 )
 from duetty.journal import MAX_SNAPSHOT_BYTES, Journal
-from duetty.platform.terminals import Foreground, program, set_window_size
+from duetty.platform.terminals import Foreground, directory_of, program, set_window_size
 from duetty.session.activity import Activity
 from duetty.session.block import Block
 from duetty.session.bounds import BoundReached
@@ -44,6 +45,7 @@ from duetty.session.profile import Profile
 from duetty.session.prompt import Prompt
 from duetty.session.pty import Pty
 from duetty.session.pulse import Pulse
+from duetty.session.pump import INTERRUPT
 from duetty.session.times import Times
 from duetty.session.viewers import SizeRule, Viewers
 from duetty.shell import Mark, MarkKind, MarkScanner
@@ -68,6 +70,7 @@ class Owner(Protocol):
 
     def happened(self, session: "Session", event: Event) -> None: ...
     def block_closed(self, session: "Session", block: Block) -> None: ...
+    def left_changed(self, session: "Session") -> None: ...
     def elements_changed(self, session: "Session", *, urgent: bool) -> None:
         """`urgent`: the program is about to get another size on their account."""
         ...
@@ -111,7 +114,7 @@ class Session:
         """Runs on one session queue here, in order."""
 
         self.left = dict(profile.bounds.left)
-        """Blocks, or the session itself, that a caller stopped waiting for: whom to tell of their end."""
+        """What callers stopped waiting for: blocks, or the session itself, by id."""
 
         self.bound_reached: BoundReached | None = None
         """Which of its bounds ended it, if one did."""
@@ -169,7 +172,12 @@ class Session:
 
     @property
     def cwd(self) -> str:
-        return self.prompt.cwd or self._terminal.cwd or self.profile.cwd
+        known = self.prompt.cwd or self._terminal.cwd or self.profile.cwd
+        profile = self.profile
+        # Its shell tells at its prompt only; inside bubblewrap a path may be another place.
+        if self.is_exited or self.prompt.is_open or profile.sandbox == "bubblewrap":
+            return known
+        return directory_of(profile.pid, known) if profile.is_shell else known
 
     @property
     def title(self) -> str:
@@ -323,8 +331,19 @@ class Session:
             raise SessionExited(self.name, self.exit_code)
         self.pty.write(data, hush=not judged)
         self.prompt.wrote(data, actor=actor, judged=judged)
+        if self.left and data != INTERRUPT:
+            self._is_used()
         self.activity.touch()
         self.pulse.fire()
+
+    def _is_used(self) -> None:
+        """An actor types into what was left running here: from now on only actors end it."""
+        before = dict(self.left)
+        for what, left in before.items():
+            if left.is_bounded and left.bound_reached is None:
+                self.left[what] = replace(left, ends_at_ns=None, max_output_bytes=None)
+        if self.left != before and self._owner is not None:
+            self._owner.left_changed(self)
 
     def interrupt(self, *, actor: Actor) -> bool:
         """Type Ctrl-C ahead of everything that waits; False if even that cannot be written.

@@ -42,6 +42,7 @@ class OpenRequest:
     integration: bool = True
     sandbox: SandboxRequest = NO_SANDBOX
     owner: str | None = None
+    keeps_name: bool = False
     bounds: Bounds = NO_BOUNDS
     left_by: str | None = None
     """The caller that does not wait for it, and gets its end in a later answer."""

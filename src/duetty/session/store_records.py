@@ -41,6 +41,7 @@ def session_record(session: Session) -> SessionRecord:
         workspace=profile.workspace or None,
         network=profile.network,
         bounds=bounds_text(replace(profile.bounds, left=session.left)),
+        keeps_name=profile.keeps_name,
     )
 
 

@@ -1,6 +1,6 @@
 """Waiting for something in a session. None of these takes a timeout: the caller bounds the wait."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import anyio
 
@@ -8,7 +8,7 @@ from duetty.blocks import State
 from duetty.clock import Clock
 from duetty.ids import StateWord
 from duetty.session.block import Block
-from duetty.session.bounds import BoundReached, Bounds
+from duetty.session.bounds import BoundReached, Bounds, Left
 from duetty.session.matcher import Found, Needle
 from duetty.session.output import plain_text
 from duetty.session.session import Session
@@ -56,19 +56,22 @@ async def wait_exit(session: Session) -> None:
         await session.pulse.wait()
 
 
-async def wait_bound(session: Session, bounds: Bounds, clock: Clock) -> BoundReached:
-    """Until its time is up, it printed as much as it may, or it ended by itself."""
+async def wait_bound(
+    session: Session, bounds: Bounds | Left, clock: Clock, *, is_over: Callable[[], bool]
+) -> BoundReached | None:
+    """Until its time is up, it printed as much as it may, or (None) it is over before that."""
     left_s = None
     if bounds.ends_at_ns is not None:
         left_s = max(0.0, (bounds.ends_at_ns - clock.wall_ns()) / 1e9)
+    most = bounds.max_output_bytes
+    start = bounds.start if isinstance(bounds, Left) else 0
     with anyio.move_on_after(left_s):
-        while not session.is_exited:
-            most = bounds.max_output_bytes
-            if most is not None and session.journal.end > most:
+        while not is_over():
+            if most is not None and session.journal.end - start > most:
                 return "output"
             await session.pulse.wait()
             await anyio.sleep(BOUND_LOOK_S)  # a flood would make us look all the time
-    return "deadline"
+    return None if is_over() else "deadline"
 
 
 async def wait_block(session: Session, *, after: int) -> Block:

@@ -43,11 +43,15 @@ class _PrivateLog(RotatingFileHandler):
         return open(fd, "a", encoding="utf-8")
 
 
-def log_to(path: Path) -> None:
-    """Write the log to files of the state directory; a disk that is full costs log lines only."""
+def log_to(path: Path, level: str = "info") -> None:
+    """Write the log to files of the state directory; a disk that is full costs log lines only.
+
+    `level` is for our own lines: what libraries say at `debug` may hold credentials.
+    """
     handler = _PrivateLog(
         path, maxBytes=LOG_BYTES, backupCount=LOG_FILES, encoding="utf-8", delay=True
     )
     handler.setFormatter(FieldsFormatter())
     logging.raiseExceptions = False
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    logging.getLogger("duetty").setLevel(level.upper())

@@ -186,6 +186,10 @@ _USERS = """
 ALTER TABLE tokens ADD COLUMN user TEXT;
 """
 
+_KEPT_NAMES = """
+ALTER TABLE sessions ADD COLUMN keeps_name INTEGER NOT NULL DEFAULT 0;
+"""
+
 MIGRATIONS: tuple[str, ...] = (
     _SESSIONS_BLOCKS_TOKENS,
     _BROWSERS_AND_LAST_USE,
@@ -196,4 +200,5 @@ MIGRATIONS: tuple[str, ...] = (
     _BOUNDS,
     _CONVERSATIONS,
     _USERS,
+    _KEPT_NAMES,
 )

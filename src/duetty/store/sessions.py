@@ -39,18 +39,20 @@ class SessionRecord:
     bounds: str | None = None
     """How long it may run and how much it may print, as JSON."""
 
+    keeps_name: bool = False
+
 
 _COLUMNS = (
     "id, name, command, shell, integration, nonce, tags, cols, rows, cwd,"
     " created_at_ns, pid, tty, exited_at_ns, exit_code, exit_signal, sandbox, owner,"
-    " workspace, network, bounds"
+    " workspace, network, bounds, keeps_name"
 )
 
 
 def save(connection: sqlite3.Connection, record: SessionRecord) -> None:
     connection.execute(
         f"INSERT OR REPLACE INTO sessions ({_COLUMNS})"  # noqa: S608 - constant
-        " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
         (
             record.id,
             storable(record.name),
@@ -73,6 +75,7 @@ def save(connection: sqlite3.Connection, record: SessionRecord) -> None:
             storable_or_none(record.workspace),
             record.network,
             record.bounds,
+            record.keeps_name,
         ),
     )
 
@@ -90,6 +93,7 @@ def sessions(connection: sqlite3.Connection) -> list[SessionRecord]:
 
 def _record(row: dict[str, Any]) -> SessionRecord:
     row["command"], row["tags"] = to_strings(row["command"]), to_strings(row["tags"])
-    if "network" in row:
-        row["network"] = bool(row["network"])
+    for name in ("network", "keeps_name"):
+        if name in row:
+            row[name] = bool(row[name])
     return SessionRecord(**row)

@@ -428,7 +428,7 @@ class Store(ReadOnlyStore):
         return True
 
     def flush(self, *, within_s: float = FLUSH_S) -> bool:
-        """Wait until all that was handed over is on disk; False if the bound passed first."""
+        """Wait until all that was handed over is on disk; False if that failed, or the bound passed first."""
         return self._writer.flush(within_s)
 
     def close(self) -> None:

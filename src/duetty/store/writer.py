@@ -56,8 +56,10 @@ class Writer:
         self._later: tuple[int, Later] | None = None
         self._hurry = False
         self._closing = False
+        self._is_last_try = False
         self._trimming = True
         self._failures = 0
+        self._turns = self._failed_turn = 0
         self._degraded: str | None = None
         self._failed_texts = 0
         self._refused = 0
@@ -98,13 +100,21 @@ class Writer:
             self._wake()
 
     def flush(self, within_s: float) -> bool:
-        """Wait until what was handed over so far is on disk; False if the bound passed first."""
+        """Wait until what was handed over so far is on disk.
+
+        False if a try that began since then failed, or the bound passed first: who reads a full disk waits for
+        one try, not for the next.
+        """
         with self._changed:
-            wanted = self._handed_over
+            wanted, begun = self._handed_over, self._turns
             self._hurry = True
             self._changed.notify_all()
             return self._changed.wait_for(
-                lambda: (self._on_disk >= wanted and not self._trimming) or self._is_over(),
+                lambda: (
+                    (self._on_disk >= wanted and not self._trimming)
+                    or self._failed_turn > begun
+                    or self._is_over()
+                ),
                 within_s,
             ) and (self._on_disk >= wanted)
 
@@ -155,7 +165,7 @@ class Writer:
     def _wait_work(self) -> bool:
         """Wait until there is something to do; False when it is time to end."""
         with self._changed:
-            if self._closing and (self._failures or not self._pending):
+            if self._closing and (not self._pending or (self._failures and self._is_last_try)):
                 return False
             if self._failures:
                 pause = RETRY_S[min(self._failures, len(RETRY_S)) - 1]
@@ -166,10 +176,12 @@ class Writer:
                 self._idle = False
                 self._changed.wait_for(lambda: self._hurry or self._closing, GATHER_S)
             self._hurry = False
+            self._is_last_try = self._closing  # a try that had begun before does not count
             return True
 
     def _turn(self) -> None:
         with self._changed:
+            self._turns += 1
             batch = self._pending.take()
             through = self._handed_over
         later = self._make_texts(batch)
@@ -198,6 +210,7 @@ class Writer:
             self._pending.give_back(later, self._limits)
             self._pending.give_back(batch, self._limits)
             self._failures += 1
+            self._failed_turn = self._turns
             first = self._degraded is None
             self._degraded = f"{self._path}: {str(error) or type(error).__name__}"
             self._changed.notify_all()

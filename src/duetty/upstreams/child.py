@@ -149,6 +149,8 @@ async def started(name: str, program: Program, around: Surroundings) -> AsyncGen
                 await _end(process)
                 with anyio.move_on_after(CLOSE_S):
                     await stderr.closed.wait()
+                if process.returncode is not None:
+                    await process.aclose()  # its pipes too, read to their ends or not
             tasks.cancel_scope.cancel()
 
 
@@ -220,8 +222,7 @@ def _directory(program: Program, environment: Mapping[str, str]) -> str:
 async def _end(process: Process) -> None:
     """Its input closes, then TERM, then KILL; every step has its time.
 
-    What it still prints is read and dropped: one that waits for a reader could not end, and a
-    pipe that was not read to its end stays open.
+    What it still prints is read and dropped: one that waits for a reader could not end.
     """
     async with anyio.create_task_group() as tasks:
         drained = anyio.Event()
@@ -257,10 +258,6 @@ async def _make_end(process: Process) -> None:
             os.killpg(process.pid, signal.SIGKILL)
         with anyio.move_on_after(END_S):
             await process.wait()
-    with anyio.move_on_after(CLOSE_S), suppress(OSError, anyio.BrokenResourceError):
-        for stream in (process.stdout, process.stderr):
-            if stream is not None:
-                await stream.aclose()
 
 
 def _child_of(guard: int, level: Level) -> int:

@@ -32,12 +32,19 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
 from duetty import __version__
-from duetty.errors import DuettyError, UpstreamFault, UpstreamTimeout, UpstreamUnavailable
+from duetty.errors import (
+    DuettyError,
+    UpstreamFault,
+    UpstreamNeedsLogin,
+    UpstreamTimeout,
+    UpstreamUnavailable,
+)
 from duetty.sandbox import Level
 from duetty.upstreams.child import Child, started
-from duetty.upstreams.http import Answers, reaching
+from duetty.upstreams.http import log_in, reaching
 from duetty.upstreams.lines import speaking
 from duetty.upstreams.link import Asked, Hears, Link, Progress, Surroundings
+from duetty.upstreams.oauth import Answers
 from duetty.upstreams.tasks import TASKS_EXTENSION, TASKS_IN_CORE, finished, task_of
 from duetty.upstreams.tools import shown
 from duetty.upstreams.upstream_settings import Program, UpstreamOrder
@@ -73,6 +80,9 @@ logging.getLogger("httpx2").setLevel(logging.WARNING)
 logging.getLogger("mcp").setLevel(logging.WARNING)
 
 
+__all__ = ["connect", "log_in"]
+
+
 @asynccontextmanager
 async def connect(order: UpstreamOrder, around: Surroundings, hears: Hears) -> AsyncGenerator[Link]:
     """An open connection, closed and (a program) ended when this is left.
@@ -88,7 +98,7 @@ async def connect(order: UpstreamOrder, around: Surroundings, hears: Hears) -> A
             yield link
         return
     answers = Answers()
-    transport = reaching(order.target, around.environment, answers)
+    transport = reaching(order, around, answers)
     try:
         async with _client(transport, order, around, hears) as client:
             link = _Connection(client, order, around, hears=hears, answers=answers)
@@ -276,6 +286,11 @@ class _Connection:
     def can_subscribe(self) -> bool:
         resources = self._client.server_capabilities.resources
         return resources is not None and resources.subscribe is True
+
+    @property
+    def _is_refused(self) -> bool:
+        """Whether everything is, and not one call for which more is needed."""
+        return self._answers is not None and self._answers.refused == 401
 
     async def wait_lost(self) -> None:
         await self._lost.event.wait()
@@ -595,7 +610,10 @@ class _Connection:
                 )
         except MCPError as error:
             self._note_loss(error)
-            raise _fault(error, self._answers) from error
+            fault = _fault(error, self._answers)
+            if isinstance(fault, UpstreamNeedsLogin) and self._is_refused:
+                self._lost.set(fault)
+            raise fault from error
         except TimeoutError as error:
             raise UpstreamTimeout(f"it did not answer within {timeout_s:g} s") from error
         except ValidationError as error:
@@ -631,6 +649,8 @@ def _fault(error: MCPError, answers: Answers | None = None) -> DuettyError:
         return UpstreamTimeout("it did not answer in time")
     if error.code == t.CONNECTION_CLOSED:
         return UpstreamUnavailable("the connection is gone")
+    if answers is not None and answers.login is not None:
+        return answers.login
     if answers is not None and answers.refused is not None:
         return UpstreamUnavailable(
             f"it refused us (HTTP {answers.refused})", hint="check the token in its table"
@@ -671,6 +691,8 @@ def _coded_reason(error: BaseException, answers: Answers | None = None) -> BaseE
     match error:
         case MCPError():
             return _fault(error, answers)
+        case httpx2.HTTPError() if answers is not None and answers.login is not None:
+            return answers.login
         case httpx2.TimeoutException():
             return UpstreamTimeout("it cannot be reached in time")
         case httpx2.HTTPError() | OSError():

@@ -12,22 +12,16 @@ import anyio.to_thread
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
-from duetty.errors import BadSetting
+from duetty.errors import BadArguments, BadSetting, UpstreamUnavailable
 from duetty.upstreams.lines import MAX_MESSAGE_BYTES
-from duetty.upstreams.upstream_settings import Address, expanded
+from duetty.upstreams.link import LoginAttempt, Surroundings
+from duetty.upstreams.oauth import Answers, LoginFile, auth_of, returning
+from duetty.upstreams.upstream_settings import Address, OAuth, UpstreamOrder, expanded
 
 log = logging.getLogger("duetty.upstreams")
 
 CONNECT_S = 15.0
 MAX_TOKEN_BYTES = 16_384
-
-
-class Answers:
-    """The last HTTP answers of the other side, for the reason of a failure."""
-
-    def __init__(self) -> None:
-        self.refused: int | None = None
-        """Status of the last answer that was none of MCP's."""
 
 
 class _Bounded(httpx2.AsyncByteStream):
@@ -66,13 +60,20 @@ class _Transport(httpx2.AsyncHTTPTransport):
 
 @asynccontextmanager
 async def reaching(
-    address: Address, environment: Mapping[str, str], answers: Answers
+    order: UpstreamOrder, around: Surroundings, answers: Answers
 ) -> AsyncGenerator[tuple[object, object]]:
     """The SDK's transport to this address.
 
     Raises:
         BadSetting: if the token, or a certificate, cannot be had.
     """
+    assert isinstance(order.target, Address)
+    address, environment = order.target, around.environment
+    auth = None
+    if not address.has_token:
+        auth = auth_of(
+            order, environment, login_file(order, around), answers, sign_in=around.sign_in
+        )
     headers = {name: expanded(value, environment) for name, value in address.headers.items()}
     if (token := _token(address, environment)) is not None:
         headers["Authorization"] = f"Bearer {token}"
@@ -82,7 +83,7 @@ async def reaching(
     timeout = httpx2.Timeout(CONNECT_S, read=None)
     async with (
         httpx2.AsyncClient(
-            headers=headers, timeout=timeout, transport=_Transport(answers, tls)
+            headers=headers, timeout=timeout, transport=_Transport(answers, tls), auth=auth
         ) as client,
         streamable_http_client(
             expanded(address.url, environment),
@@ -91,6 +92,58 @@ async def reaching(
         ) as streams,
     ):
         yield streams
+
+
+async def log_in(order: UpstreamOrder, around: Surroundings, attempt: LoginAttempt) -> None:
+    """Until a person has signed in, and what they were granted is kept.
+
+    Raises:
+        DuettyError: saying why it did not come to that.
+    """
+    address = order.target
+    if not isinstance(address, Address) or address.has_token or (address.oauth or OAuth()).is_own:
+        raise BadArguments(f"the table of {order.name!r} has its token: there is no sign-in")
+    answers, kept = Answers(), login_file(order, around)
+    kept.known.tokens = None  # another may be meant this time
+    settings = address.oauth or OAuth()
+    tls = await anyio.to_thread.run_sync(_tls, address)
+    async with returning(settings.redirect_port or kept.redirect_port or 0, attempt) as port:
+        if settings.redirect_port not in (None, port):
+            raise UpstreamUnavailable(f"port {settings.redirect_port} is taken (redirect_port)")
+        if port != kept.redirect_port:
+            kept.known.client = None  # it was registered for another place
+        auth = auth_of(
+            order, around.environment, kept, answers, sign_in=attempt.ask, redirect_port=port
+        )
+        headers = {
+            name: expanded(value, around.environment) for name, value in address.headers.items()
+        }
+        async with httpx2.AsyncClient(
+            headers=headers | _ASKING,
+            timeout=CONNECT_S,
+            transport=_Transport(answers, tls),
+            auth=auth,
+        ) as client:
+            url = expanded(address.url, around.environment)
+            try:
+                async with client.stream("POST", url, json=_PING):
+                    pass
+            except httpx2.HTTPError as error:
+                raise answers.login or UpstreamUnavailable(
+                    f"it cannot be reached: {type(error).__name__}"
+                ) from error
+    if kept.known.tokens is None:
+        raise UpstreamUnavailable(f"{order.name!r} does not ask for a sign-in")
+
+
+_PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+_ASKING = {"Accept": "application/json, text/event-stream", "Accept-Encoding": "identity"}
+"""Of a request that is only to be refused: by that the upstream tells where to sign in."""
+
+
+def login_file(order: UpstreamOrder, around: Surroundings) -> LoginFile:
+    file = None if around.logins is None else around.logins / f"{order.name}.json"
+    return LoginFile(file, order.identity)
 
 
 def _tls(address: Address) -> ssl.SSLContext | None:

@@ -2,9 +2,14 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from hmac import compare_digest
 from pathlib import Path
 from typing import Any, Literal, Protocol
+from urllib.parse import parse_qs, urlsplit
 
+import anyio
+
+from duetty.errors import DuettyError
 from duetty.sandbox import Level, SandboxRequest
 from duetty.upstreams.upstream_settings import Program
 
@@ -104,6 +109,39 @@ class Link(Protocol):
         """From now on it tells of this level and graver ones, where it has a log."""
 
 
+class LoginAttempt:
+    """A person signs in: the page that they open, and where that sent their browser."""
+
+    def __init__(self) -> None:
+        self.url: str | None = None
+        self.error: DuettyError | None = None
+        self.scope = anyio.CancelScope()
+        self.shown = anyio.Event()
+        """Set when there is a page, or none will come."""
+
+        self._address = ""
+        self._came = anyio.Event()
+
+    async def ask(self, url: str) -> str:
+        self.url = url
+        self.shown.set()
+        await self._came.wait()
+        return self._address
+
+    def come(self, address: str) -> bool:
+        """Whether it is the answer to this question: who does not know its state is not listened to."""
+        asked, given = (
+            parse_qs(urlsplit(each).query).get("state", [""])[0]
+            for each in (self.url or "", address)
+        )
+        if not asked or not compare_digest(asked.encode(), given.encode()):
+            return False
+        if not self._came.is_set():
+            self._address = address
+            self._came.set()
+        return True
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
     """What upstreams are started in."""
@@ -115,6 +153,12 @@ class Surroundings:
     """Directory for what they print on standard error, and for places of their own."""
 
     sandbox: Callable[[Program], SandboxRequest]
+    logins: Path | None = None
+    """Directory for what was granted when a person signed in to one; None: it is not kept."""
+
+    sign_in: Callable[[str], Awaitable[str]] | None = None
+    """Opens an address for a person and returns where they were sent; None: no person is here."""
+
     roots: Callable[[], list[str]] = list[str]
     """Workspaces of open sessions, for those that may know of them."""
 

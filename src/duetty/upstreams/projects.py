@@ -124,9 +124,15 @@ def _restricted(order: UpstreamOrder, file: Path) -> UpstreamOrder:
                 target, sandbox=sandbox, network=network, workspaces=None, cwd=str(cwd)
             )
         case Address():
-            if target.token_file or target.client_cert or target.ca_file or not target.verify:
+            if (
+                target.token_file
+                or target.client_cert
+                or target.ca_file
+                or not target.verify
+                or target.oauth
+            ):
                 raise BadSetting(
-                    f"{file}: upstream {order.name!r}: a project names no token_file, certificate or verify",
+                    f"{file}: upstream {order.name!r}: a project names no token_file, certificate, verify or oauth",
                     hint="use headers with a variable; the rest belongs in your own settings",
                 )
     trust = "untrusted" if order.trust == "trusted" else order.trust

@@ -23,6 +23,7 @@ from duetty.errors import (
     ToolNotTrusted,
     ToolOff,
     UpstreamFault,
+    UpstreamNeedsLogin,
     UpstreamTimeout,
     UpstreamUnavailable,
 )
@@ -31,7 +32,7 @@ from duetty.upstreams.pins import Pins, PinState
 from duetty.upstreams.tools import Tool, fingerprint_of, shown, tools_of
 from duetty.upstreams.upstream_settings import Address, Program, UpstreamOrder
 
-State = Literal["off", "starting", "idle", "ready", "failed", "quarantined"]
+State = Literal["off", "starting", "idle", "ready", "failed", "quarantined", "needs_login"]
 Listing = Literal["resources", "prompts"]
 Open = Callable[[UpstreamOrder, Hears], AbstractAsyncContextManager[Link]]
 
@@ -47,7 +48,7 @@ LINGER_S = 20.0
 MAX_WATCHED = 1_000
 LISTINGS: tuple[Listing, ...] = ("resources", "prompts")
 
-FINAL = (BadArguments, SandboxUnavailable)
+FINAL = (BadArguments, SandboxUnavailable, UpstreamNeedsLogin)
 """Failures that another try does not mend: a person has to change something."""
 
 log = logging.getLogger("duetty.upstreams")
@@ -157,7 +158,7 @@ class Upstream:
         """Its tools; of one that is not connected to yet those that a person accepted of it."""
         if self.link is not None:
             return self.tools
-        if self.state in ("starting", "idle"):
+        if self.state in ("starting", "idle", "needs_login"):
             return self._pins.remembered(self.name, self.order.identity)
         return {}
 
@@ -189,7 +190,8 @@ class Upstream:
                 self.retry_at_ns = (
                     None if wait_s is None else self._clock.wall_ns() + int(wait_s * 1e9)
                 )
-                self._become("failed", error)
+                needs_login = isinstance(error, UpstreamNeedsLogin)
+                self._become("needs_login" if needs_login else "failed", error)
                 log.warning(
                     "upstream_failed",
                     extra={"upstream": self.name, "code": error.code, "retry_s": wait_s},
@@ -447,12 +449,17 @@ class Upstream:
         if state != self.state:
             self.since_ns = self._clock.wall_ns()
         self.state = state
-        if state in ("ready", "quarantined", "failed", "off", "idle"):
+        if state != "starting":
             self.error = error
             self._settled.set()
         elif self._settled.is_set():
             self._settled = anyio.Event()
         self._changed()
+
+    def note_login(self, error: DuettyError) -> None:
+        """A person tried to sign in, and it came to this."""
+        if self.state == "needs_login":
+            self._become("needs_login", UpstreamNeedsLogin(self.name, failed=error.message))
 
     def turn_off(self) -> None:
         self.retry_at_ns = None
@@ -509,6 +516,8 @@ class Upstream:
                     self._become("starting")
                     self._wake.set()
                 await self._settled.wait()
+        if self.link is None and isinstance(self.error, UpstreamNeedsLogin):
+            raise self.error
         if self.link is None:
             raise UpstreamUnavailable(
                 f"upstream {self.name!r} is {self.state}"

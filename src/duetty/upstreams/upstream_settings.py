@@ -53,6 +53,11 @@ _HIDDEN = "…"
 _STDIO_KEYS = ("command", "args", "env", "cwd", "sandbox", "workspaces", "network")
 _HTTP_KEYS = (
     "url", "headers", "token_file", "token_env", "ca_file", "client_cert", "client_key", "verify",
+    "oauth",
+)  # fmt: skip
+_OAUTH_KEYS = (
+    "scopes", "client_id", "client_secret", "client_metadata_url", "issuer", "grant",
+    "redirect_port",
 )  # fmt: skip
 _COMMON_KEYS = (
     "timeout", "start_timeout", "start", "idle_timeout", "enabled", "tools", "transport",
@@ -78,6 +83,28 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OAuth:
+    """How an address that asks for it is signed in to; most need nothing of this."""
+
+    scopes: tuple[str, ...] = ()
+    """Empty: those that it asks for."""
+
+    client_id: str | None = None
+    """None: Duetty registers itself there."""
+
+    client_secret: str | None = None
+    client_metadata_url: str | None = None
+    issuer: str | None = None
+    """The server that `client_id` belongs to."""
+
+    is_own: bool = False
+    """Whether the client signs in for itself (`client_credentials`), and no person does."""
+
+    redirect_port: int | None = None
+    """Where a browser is sent back to on this machine; None: wherever there is room."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
     """A server elsewhere, spoken to over Streamable HTTP."""
 
@@ -92,6 +119,14 @@ class Address:
     client_key: str | None = None
     verify: bool = True
     """False: any server that answers is accepted; each start logs that."""
+
+    oauth: OAuth | None = None
+
+    @property
+    def has_token(self) -> bool:
+        """Whether its table says what to show; else it is signed in to where it asks for that."""
+        named = any(name.lower() == "authorization" for name in self.headers)
+        return named or self.token_file is not None or self.token_env is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +190,8 @@ class UpstreamOrder:
                 texts = [command, *args, *env.values()]
             case Address(url=url, headers=headers, token_env=token_env):
                 texts = [url, *headers.values(), f"${{{token_env}}}" if token_env else ""]
+                if (oauth := self.target.oauth) is not None:
+                    texts += [oauth.client_id or "", oauth.client_secret or ""]
         return frozenset(name for text in texts for name, _ in _VARIABLE.findall(text))
 
     @property
@@ -263,6 +300,39 @@ class _Table:
         self._where = where
 
     def order(self) -> UpstreamOrder:
+        self._check_keys()
+        has_url = "url" in self._fields
+        start = self._text("start") or "eager"
+        if start not in ("eager", "lazy"):
+            raise self._bad("start must be eager or lazy", None)
+        if start == "eager" and "idle_timeout" in self._fields:
+            raise self._bad("idle_timeout goes with start = lazy", "another is never ended for it")
+        tools, trust = self._tools(), self._trust()
+        if trust == "sandbox" and has_url:
+            raise self._bad(
+                "trust_level sandbox needs a command", "what runs elsewhere cannot be confined"
+            )
+        target = self._address() if has_url else self._program()
+        if trust == "sandbox" and isinstance(target, Program) and target.sandbox in (None, "none"):
+            target = replace(target, sandbox="any")
+        return UpstreamOrder(
+            name=self._name,
+            target=target,
+            trust=trust,
+            timeout_s=self._seconds("timeout", 300.0),
+            start_timeout_s=self._seconds("start_timeout", 60.0),
+            is_lazy=start == "lazy",
+            has_roots=self._bool("roots", default=False) is True,
+            may_sample=self._bool("sampling", default=False) is True,
+            may_elicit=self._bool("elicitation", default=False) is True,
+            idle_s=self._seconds("idle_timeout", 600.0) if "idle_timeout" in self._fields else None,
+            enabled=self._bool("enabled", default=True) is not False,
+            allow=tools.get("allow", ("*",)),
+            deny=tools.get("deny", ()),
+        )
+
+    def _check_keys(self) -> None:
+        """Raises: BadSetting for a key that is none, or that another excludes."""
         for key in self._fields:
             if key not in KEYS:
                 near = get_close_matches(key, KEYS, n=1)
@@ -282,34 +352,6 @@ class _Table:
             raise self._bad("transport must be stdio or http", "HTTP with SSE alone is not spoken")
         if transport is not None and _TRANSPORTS[transport] not in self._fields:
             raise self._bad(f"transport {transport} needs {_TRANSPORTS[transport]}", None)
-        start = self._text("start") or "eager"
-        if start not in ("eager", "lazy"):
-            raise self._bad("start must be eager or lazy", None)
-        if start == "eager" and "idle_timeout" in self._fields:
-            raise self._bad("idle_timeout goes with start = lazy", "another is never ended for it")
-        tools, trust = self._tools(), self._trust()
-        if trust == "sandbox" and has_url:
-            raise self._bad(
-                "trust_level sandbox needs a command", "what runs elsewhere cannot be confined"
-            )
-        target = self._program() if has_command else self._address()
-        if trust == "sandbox" and isinstance(target, Program) and target.sandbox in (None, "none"):
-            target = replace(target, sandbox="any")
-        return UpstreamOrder(
-            name=self._name,
-            target=target,
-            trust=trust,
-            timeout_s=self._seconds("timeout", 300.0),
-            start_timeout_s=self._seconds("start_timeout", 60.0),
-            is_lazy=start == "lazy",
-            has_roots=self._bool("roots", default=False) is True,
-            may_sample=self._bool("sampling", default=False) is True,
-            may_elicit=self._bool("elicitation", default=False) is True,
-            idle_s=self._seconds("idle_timeout", 600.0) if "idle_timeout" in self._fields else None,
-            enabled=self._bool("enabled", default=True) is not False,
-            allow=tools.get("allow", ("*",)),
-            deny=tools.get("deny", ()),
-        )
 
     def _program(self) -> Program:
         sandbox = self._text("sandbox")
@@ -340,7 +382,7 @@ class _Table:
             raise self._bad("url must be http:// or https://", None)
         if parts.username is not None or parts.password is not None:
             raise self._bad("url must hold no password", "use token_file, token_env or headers")
-        if parts.scheme == "http" and not _is_loopback(parts.hostname):
+        if parts.scheme == "http" and not is_loopback(parts.hostname):
             raise self._bad(
                 "http:// would carry the token readable over the network", "use https://"
             )
@@ -360,7 +402,7 @@ class _Table:
         ca_file = self._text("ca_file")
         if not verify and ca_file is not None:
             raise self._bad("ca_file means nothing with verify = false", None)
-        return Address(
+        found = Address(
             url=url,
             headers=headers,
             token_file=token_file,
@@ -370,6 +412,50 @@ class _Table:
             client_key=key,
             verify=verify,
         )
+        return replace(found, oauth=self._sign_in(found)) if "oauth" in self._fields else found
+
+    def _sign_in(self, address: Address) -> OAuth:
+        given = self._fields["oauth"]
+        if not isinstance(given, dict):
+            raise self._bad("oauth must be a table", f"write [upstreams.{self._name}.oauth]")
+        if address.has_token:
+            raise self._bad("give a token or oauth, not both", None)
+        return _Table(self._name, cast("dict[str, object]", given), self._where).oauth()
+
+    def oauth(self) -> OAuth:
+        """Of a table that is an upstream's `oauth`."""
+        fields = self._fields
+        if wrong := [key for key in fields if key not in _OAUTH_KEYS]:
+            raise self._bad(f"oauth has no {wrong[0]!r}", f"there are {', '.join(_OAUTH_KEYS)}")
+        grant = self._text("grant") or "authorization_code"
+        if grant not in ("authorization_code", "client_credentials"):
+            raise self._bad("oauth.grant must be authorization_code or client_credentials", None)
+        port = fields.get("redirect_port")
+        if port is not None and (
+            isinstance(port, bool) or not isinstance(port, int) or not 1024 <= port <= 65535
+        ):
+            raise self._bad("oauth.redirect_port must be a port above 1023", None)
+        found = OAuth(
+            scopes=self._texts("scopes"),
+            client_id=self._text("client_id"),
+            client_secret=self._text("client_secret"),
+            client_metadata_url=self._text("client_metadata_url"),
+            issuer=self._text("issuer"),
+            is_own=grant == "client_credentials",
+            redirect_port=port,
+        )
+        if found.client_secret is not None and not _VARIABLE.search(found.client_secret):
+            raise self._bad(
+                "oauth.client_secret stands in the file", 'write "${NAME_OF_A_VARIABLE}"'
+            )
+        if found.client_id is None and (found.client_secret is not None or found.is_own):
+            raise self._bad("oauth.client_id is missing", "client_secret and grant go with it")
+        if found.is_own and found.client_secret is None:
+            raise self._bad("client_credentials need oauth.client_secret", None)
+        page = urlsplit(found.client_metadata_url or "https://x/y")
+        if page.scheme != "https" or page.path in ("", "/"):
+            raise self._bad("oauth.client_metadata_url must be https:// with a path", None)
+        return found
 
     def _trust(self) -> Trust:
         given = self._fields.get("permissions", {})
@@ -446,7 +532,8 @@ def _line(text: str, name: str) -> int:
     return text.count("\n", 0, found.end()) + 1 if found else 1
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether it is this machine by its name or number."""
     if host == "localhost":
         return True
     try:

@@ -30,14 +30,24 @@ from duetty.errors import (
     UpstreamFault,
     UpstreamMayNotAsk,
     UpstreamNotFound,
+    UpstreamTimeout,
+    UpstreamUnavailable,
 )
 from duetty.tool_schemas import problem_of
-from duetty.upstreams.link import LEVELS, Hears, Link, Progress, Surroundings, Timing
+from duetty.upstreams.link import (
+    LEVELS,
+    Hears,
+    Link,
+    LoginAttempt,
+    Progress,
+    Surroundings,
+    Timing,
+)
 from duetty.upstreams.pins import Pins
 from duetty.upstreams.projects import Accepted
 from duetty.upstreams.questions import Questions
 from duetty.upstreams.tools import ALIAS_DIGITS, Difference, Risk, Tool, Wire, shown
-from duetty.upstreams.upstream import Asking, Open, Upstream
+from duetty.upstreams.upstream import Asking, Open, Upstream, coded
 from duetty.upstreams.upstream_settings import Trust, UpstreamOrder, load_upstreams
 
 MAX_KEPT = 16
@@ -47,6 +57,13 @@ MAX_LOG_CHARS = 4_000
 MAX_STDERR_BYTES = 65_536
 MAX_COMPLETIONS = 100
 COMPLETE_S = 5.0
+COUNT_S = 60.0
+"""Between two counts of what is used most: each may change lists that clients keep."""
+
+LOGIN_PAGE_S = 30.0
+LOGIN_S = 900.0
+"""For a person to sign in."""
+
 END_S = 15.0
 """How long an ending upstream is waited for; its own ladder ends in KILL well before."""
 
@@ -59,6 +76,7 @@ def _jitter() -> float:
     return secrets.randbelow(1_000) / 1_000
 
 
+LogIn = Callable[[UpstreamOrder, LoginAttempt], Awaitable[None]]
 Unowned = Callable[[str, str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
 
 
@@ -85,8 +103,13 @@ class Upstreams:
         clock: Clock | None = None,
         timing: Timing | None = None,
         accepted: Accepted | None = None,
+        log_in: LogIn | None = None,
+        logins: Path | None = None,
     ) -> None:
         self.accepted = accepted
+        self._log_in = log_in
+        self._logins_at = logins
+        self._logins: dict[str, LoginAttempt] = {}
         self.answer_unowned: Unowned = self._refuse_unowned
         """Answers what an upstream asks for outside of any call, or of several callers' calls."""
 
@@ -96,6 +119,8 @@ class Upstreams:
         self._clock = clock or SystemClock()
         self._timing = timing or Timing(jitter=_jitter)
         self._used: Counter[tuple[str, str]] = Counter()
+        self._counted = 0
+        self._counted_s = self._clock.monotonic_s()
         self.logs_at: Path | None = None
         """Where their programs' errors are kept."""
 
@@ -288,6 +313,13 @@ class Upstreams:
         """How often it was called, by all callers."""
         return self._pins.uses(upstream).get(tool, 0) + self._used[upstream, tool]
 
+    def recount(self) -> None:
+        """For lists of the most used: as they are used by now, where the last count is old."""
+        now_s, used = self._clock.monotonic_s(), self._used.total()
+        if used != self._counted and now_s - self._counted_s >= COUNT_S:
+            self._counted, self._counted_s = used, now_s
+            self._note()
+
     def is_marked(self, upstream: str, tool: str) -> bool:
         return self._pins.is_marked(upstream, tool)
 
@@ -387,6 +419,8 @@ class Upstreams:
             if name not in orders:
                 del self._all[name]
                 await anyio.to_thread.run_sync(self._pins.forget, name)
+                if self._logins_at is not None:
+                    (self._logins_at / f"{name}.json").unlink(missing_ok=True)
                 self._note()
                 return None
             upstream = self._all[name] = self._make(orders[name])
@@ -394,6 +428,57 @@ class Upstreams:
                 self._start(upstream)
             self._note()
             return upstream
+
+    # --- a person signs in ------------------------------------------------------------
+
+    async def begin_login(self, name: str) -> str:
+        """The page on which a person signs in; what comes of it is in the upstream's state.
+
+        Raises:
+            UpstreamNotFound, DuettyError: why there is no such page.
+        """
+        upstream = self.find(name)
+        if self._tasks is None or self._log_in is None:
+            raise UpstreamUnavailable("upstreams are not running")
+        if (before := self._logins.get(name)) is not None:
+            before.scope.cancel()
+        attempt = self._logins[name] = LoginAttempt()
+        self._tasks.start_soon(self._finish_login, upstream, attempt, self._log_in)
+        with anyio.move_on_after(LOGIN_PAGE_S):
+            await attempt.shown.wait()
+        if attempt.url is None:
+            attempt.scope.cancel()
+            raise attempt.error or UpstreamTimeout("it did not say in time where to sign in")
+        return attempt.url
+
+    async def _finish_login(self, upstream: Upstream, attempt: LoginAttempt, log_in: LogIn) -> None:
+        try:
+            with attempt.scope, anyio.fail_after(LOGIN_S):
+                await log_in(upstream.order, attempt)
+                await self.restart(upstream.name)
+        except TimeoutError:
+            upstream.note_login(UpstreamTimeout("no person signed in"))
+        except Exception as error:  # noqa: BLE001 - shown with the upstream
+            attempt.error = coded(error)
+            upstream.note_login(attempt.error)
+        finally:
+            attempt.shown.set()
+            if self._logins.get(upstream.name) is attempt:
+                del self._logins[upstream.name]
+
+    def end_login(self, name: str, address: str) -> None:
+        """A browser was sent there, on another machine than this one.
+
+        Raises:
+            UpstreamNotFound, BadArguments: it is no answer to a sign-in that goes on.
+        """
+        self.find(name)
+        attempt = self._logins.get(name)
+        if attempt is None or not attempt.come(address):
+            raise BadArguments(
+                "this is not where the sign-in page sent a browser",
+                hint=f"begin again: `duetty upstreams login {name}`",
+            )
 
     async def accept(self, file: str, fingerprint: str) -> list[Upstream]:
         """Start what this file of a project names, as it was shown.
@@ -615,6 +700,8 @@ def open_upstreams(
         reload=orders,
         clock=clock,
         accepted=accepted,
+        log_in=logging_in(surroundings),
+        logins=surroundings.logins,
     )
     opened.logs_at = surroundings.logs
     return opened
@@ -630,6 +717,14 @@ def connecting(surroundings: Surroundings) -> Open:
             yield link
 
     return open_link
+
+
+def logging_in(surroundings: Surroundings) -> LogIn:
+    async def log_in(order: UpstreamOrder, attempt: LoginAttempt) -> None:
+        module = await anyio.to_thread.run_sync(_load, abandon_on_cancel=True)
+        await module.log_in(order, surroundings, attempt)
+
+    return log_in
 
 
 def _load() -> Any:

@@ -6,7 +6,7 @@ next call, so nothing here outlives the terminal it was read from.
 """
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import cache
 from typing import Any, Final, TypeVar
 
@@ -493,7 +493,7 @@ class Native:
         _check(lib.ghostty_grid_ref_row(ref, out))
         return bool(out[0] & _ROW_WRAPPED)
 
-    def rows(self, *, first: int, count: int) -> Iterator[NativeRow]:
+    def rows(self, *, first: int, count: int) -> Generator[NativeRow]:
         """Rows counted from the oldest. Each is valid until the next one is asked for."""
         self._note_dirty()
         height = self.number("rows")

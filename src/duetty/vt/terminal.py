@@ -5,6 +5,7 @@ Pure: it answers, and never acts. Knows nothing of processes, sessions or time.
 
 import re
 import struct
+from contextlib import closing
 from urllib.parse import unquote, urlsplit
 from zlib import crc32
 
@@ -279,6 +280,19 @@ class Terminal:
 
     # --- contents -------------------------------------------------------------
 
+    def styled_screen(self, *, max_spans: int) -> Screen | None:
+        """The grid now with its styles; None where that is more spans, of which no more are read."""
+        left = max_spans
+        lines: list[Line] = []
+        kept = self._native.number("total_rows")
+        with closing(self._native.rows(first=kept - self.rows, count=self.rows)) as rows:
+            for row in rows:
+                lines.append(spans(row))
+                left -= len(lines[-1])
+                if left < 0:
+                    return None
+        return self._screen_of(tuple(lines))
+
     def screen(self, *, styled: bool) -> Screen:
         """The grid now. A styled one is kept until the next `feed`: those who poll ask again."""
         if not styled:
@@ -288,10 +302,14 @@ class Terminal:
         return self._styled
 
     def _read_screen(self, *, styled: bool) -> Screen:
-        rows, kept = self.rows, self._native.number("total_rows")
-        total = min(kept, self._scrollback_rows + rows)
+        first = self._native.number("total_rows") - self.rows
+        return self._screen_of(self._lines_at(first, self.rows, styled=styled))
+
+    def _screen_of(self, lines: tuple[Line, ...]) -> Screen:
+        rows = self.rows
+        total = min(self._native.number("total_rows"), self._scrollback_rows + rows)
         return Screen(
-            lines=self._lines_at(kept - rows, rows, styled=styled),
+            lines=lines,
             cursor=self.cursor,
             cols=self.cols,
             rows=rows,

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from duetty.calls import RecordKind
 from duetty.wire.base import CommandLine, Params, Result, SystemText
 
 MAX_LINE = 16_384
@@ -128,7 +129,7 @@ class StandingInfo(Result):
 
 
 class AuditParams(Params):
-    kind: Literal["call", "outcome", "approval", "standing", "rules", "trail"] | None = None
+    kind: RecordKind | None = None
     actor: str | None = Field(None, max_length=200, description="name, or kind:name")
     operation: str | None = Field(None, max_length=100)
     session: str | None = Field(None, max_length=100)

@@ -186,11 +186,19 @@ class CompatGiven(BaseModel):
 Compat = Annotated[CompatGiven, BeforeValidator(_few)]
 
 
-def _published(model: type[BaseModel]) -> WithJsonSchema:
-    schema = model.model_json_schema()
-    fields: dict[str, dict[str, Any]] = schema["properties"]
-    schema["properties"] = {name: _brief(field) for name, field in fields.items()}
-    return WithJsonSchema({key: it for key, it in schema.items() if key != "title"})
+class _Published:
+    """The schema of this part in that of the request. It is made when a schema is asked for:
+    most servers start without.
+    """
+
+    def __init__(self, part: type[BaseModel]) -> None:
+        self._part = part
+
+    def __get_pydantic_json_schema__(self, *_: object) -> dict[str, Any]:
+        schema = self._part.model_json_schema()
+        fields: dict[str, dict[str, Any]] = schema["properties"]
+        schema["properties"] = {name: _brief(field) for name, field in fields.items()}
+        return {key: it for key, it in schema.items() if key != "title"}
 
 
 def _brief(field: dict[str, Any]) -> dict[str, Any]:
@@ -227,15 +235,15 @@ class TerminalParams(Params):
     action: Annotated[Any, _ACTION] = Field(
         None, description="what to do; the aliases of older tools still work"
     )
-    invocation: Annotated[Any, _published(InvocationGiven)] = Field(
+    invocation: Annotated[Any, _Published(InvocationGiven)] = Field(
         None, description="how it is to run"
     )
-    runtime: Annotated[Any, _published(RuntimeGiven)] = Field(None, description="hints")
-    execution: Annotated[Any, _published(ExecutionGiven)] = Field(None, description="what to run")
-    target: Annotated[Any, _published(TargetGiven)] = Field(
+    runtime: Annotated[Any, _Published(RuntimeGiven)] = Field(None, description="hints")
+    execution: Annotated[Any, _Published(ExecutionGiven)] = Field(None, description="what to run")
+    target: Annotated[Any, _Published(TargetGiven)] = Field(
         None, description="which one a read_output, terminate or a further execute is for"
     )
-    compat: Annotated[Any, _published(CompatGiven)] = Field(
+    compat: Annotated[Any, _Published(CompatGiven)] = Field(
         None, description="what a bridge from an older call shape says of itself"
     )
 

@@ -10,6 +10,7 @@ from duetty.wire.base import CommandLine, Params, SystemText, variables
 
 MAX_WAIT_MS = 86_400_000
 MAX_IDLE_MS = 300_000
+MAX_RUN_BYTES = 1 << 30
 MAX_INPUT_CHARS = 1_000_000
 MAX_STDIN_CHARS = 8_000_000
 
@@ -112,6 +113,9 @@ class OpenParams(Params):
     max_output_bytes: int | None = Field(
         None, ge=1, description="the session is ended when it has printed more"
     )
+    keep_name: bool = Field(
+        False, description="no other session gets its name after its exit, until it is removed"
+    )
     inherit_env: bool = Field(
         True, description="false: `env` is the whole environment, nothing of the server's is added"
     )
@@ -194,6 +198,16 @@ class WatchParams(SessionParams):
         False, description="whether it carries the rows that changed since this caller's last look"
     )
     max_output_bytes: int | None = Field(None, ge=256, le=16_777_216)
+    max_run_ms: int = Field(
+        MAX_WAIT_MS,
+        ge=1,
+        le=MAX_WAIT_MS,
+        description="of a command that goes on in a session that its agent opened: it is ended after"
+        " this time, unless an actor has typed since",
+    )
+    max_run_bytes: int = Field(
+        MAX_RUN_BYTES, ge=1, description="the same, when it has printed more than this"
+    )
 
 
 class TypingParams(WatchParams):

@@ -20,7 +20,7 @@ TerminalMode = Literal["raw", "no_echo"]
 
 
 class Background(Result):
-    """A command in the background."""
+    """A command that goes on by itself."""
 
     owner: str
     command_line: str | None
@@ -62,8 +62,14 @@ class SessionInfo(Result):
     terminal: TerminalMode | None = Field(
         None, description="raw: keys reach the program one by one; no_echo: they are not shown"
     )
-    background: Background | None = Field(None, description="the command in the background here")
+    background: Background | None = Field(
+        None, description="the command that goes on by itself here"
+    )
     degraded: str | None = Field(description="what no longer works as promised, and why")
+    away_since: str | None = Field(
+        None,
+        description="its machine is not connected to the hub since then: nothing else is known",
+    )
 
 
 class SelectedSession(Result):
@@ -264,6 +270,9 @@ class RunResult(Result):
     changed: dict[int, str] | None = Field(
         None, description="rows that changed since this caller's last look, by number"
     )
+    background: Background | None = Field(
+        None, description="what it goes on as, where the wait for it is over before it"
+    )
     approved: Approved | None = Field(
         default=None, description="how a person answered for it; null where none was asked"
     )
@@ -275,6 +284,15 @@ class Written(Result):
     had_effect: bool | None = Field(
         description="false: an interrupt that changed nothing; null where it is unknown"
     )
+
+
+class LeftRunning(Result):
+    """A command that its caller stopped waiting for."""
+
+    session: str
+    session_id: str
+    block: str | None = Field(description="null where the session is the command")
+    running: bool
 
 
 class Ended(Result):

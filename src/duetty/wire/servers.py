@@ -29,7 +29,9 @@ class ServerAdded(Result):
 class ServerInfo(Result):
     hostname: str | None = Field(description="as it says itself; null until it was reached")
     address: str = Field(description="`local` for this server itself")
-    health: Literal["connecting", "healthy", "unavailable", "rejected"]
+    health: Literal["connecting", "healthy", "unavailable", "rejected", "away"] = Field(
+        description="`away`: it joined this hub before, and is not connected now"
+    )
     role: Literal["member"] = "member"
     server_id: str | None = Field(
         description="made from the key of that machine; its names are for show"
@@ -37,6 +39,7 @@ class ServerInfo(Result):
     version: str | None
     sessions: int | None = Field(description="open sessions; only this server's own are known")
     reason: str | None = Field(description="why it is not healthy")
+    away_since: str | None = Field(None, description="when its connection to this hub ended")
 
 
 class JoinParams(Params):

@@ -16,7 +16,7 @@ UpstreamName = Annotated[
     Field(pattern=r"^[a-z0-9-]+(_[a-z0-9-]+)*$", max_length=32, description="name of the upstream"),
 ]
 
-UpstreamState = Literal["off", "starting", "idle", "ready", "failed", "quarantined"]
+UpstreamState = Literal["off", "starting", "idle", "ready", "failed", "quarantined", "needs_login"]
 Risk = Literal["read", "write", "destructive", "unknown"]
 PinState = Literal["known", "new", "changed"]
 Trust = Literal["trusted", "untrusted", "sandbox"]
@@ -47,6 +47,14 @@ class UpstreamListParams(UpstreamParams):
         ge=0,
         le=MAX_WAIT_MS,
         description="how long after its start a list that did not come is waited for",
+    )
+
+
+class LoginParams(UpstreamParams):
+    returned: str | None = Field(
+        None,
+        max_length=MAX_URI,
+        description="the address that the browser was sent to, where that is not on the server's machine",
     )
 
 
@@ -159,7 +167,7 @@ class UpstreamInfo(Result):
     project: str | None = Field(description="the project's file that names it; null: your settings")
     state: UpstreamState = Field(
         description="quarantined: it runs, and none of its tools was accepted by a person yet;"
-        " idle: it is started at its next use"
+        " idle: it is started at its next use; needs_login: a person has to sign in to it"
     )
     on: bool
     since: str = Field(description="when it came into this state")
@@ -182,6 +190,11 @@ class UpstreamInfo(Result):
     )
     waiting: int = Field(description="tools that wait for a person: new or changed")
     tools: list[ToolInfo]
+
+
+class LoginPage(Result):
+    upstream: str
+    url: str | None = Field(description="the page to open; null: `returned` was taken")
 
 
 class OfferedServer(Result):

@@ -1,11 +1,18 @@
 """Time and bytes of each credential: alone it may have all, beside others its share."""
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, field
+from typing import Any
 
 import anyio
 import anyio.lowlevel
 import pytest
+from starlette.responses import Response
 
+from duetty.calls import Actor
+from duetty.edges.http.fairness import Fair
+from duetty.edges.http.peer import ADMITTED
+from duetty.ops.bounds import Bounds
 from duetty.ops.fairness import (
     BYTES_AT_ONCE,
     BYTES_PER_S,
@@ -105,3 +112,63 @@ async def test_errors_and_cancellation_pass_through_a_timed_call() -> None:
 
     assert scope.cancelled_caught
     assert ended == ["cleaned up"]
+
+
+@dataclass
+class Reader:
+    """A client that takes the head of its answer, and the rest when it may."""
+
+    bounds: Bounds
+    actor: Actor
+    reads: anyio.Event = field(default_factory=anyio.Event)
+    status: int = 0
+    body: bytes = b""
+
+    async def ask(self, size: int) -> None:
+        async def app(scope: Any, receive: Any, send: Any) -> None:
+            scope["state"][ADMITTED](self.actor)
+            await Response(bytes(size))(scope, receive, send)
+
+        async def send(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                self.status = message["status"]
+                return
+            if self.status == 200:
+                await self.reads.wait()
+            self.body += message["body"]
+
+        async def receive() -> Any:
+            await anyio.sleep_forever()
+
+        scope: dict[str, Any] = {"type": "http", "method": "GET", "path": "/", "headers": []}
+        await Fair(app, self.bounds)(scope, receive, send)
+
+
+@pytest.mark.anyio
+async def test_answers_that_are_not_read_take_no_more_than_their_credentials_share() -> None:
+    bounds = Bounds()
+    share, held = bounds["answers"].each, 0
+    greedy, other = (Actor(kind="agent", name=name, token=name) for name in ("greedy", "other"))
+    unread, refused, of_another, later = (
+        Reader(bounds, actor) for actor in (greedy, greedy, other, greedy)
+    )
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(unread.ask, share * 3 // 4)
+            await anyio.wait_all_tasks_blocked()
+            await refused.ask(share // 2)
+            tasks.start_soon(of_another.ask, share * 2)  # more than a share: alone it is sent
+            await anyio.wait_all_tasks_blocked()
+            held = bounds.held("answers")
+            for each in (unread, of_another, later):
+                each.reads.set()
+        await later.ask(share // 2)
+
+    assert (refused.status, json.loads(refused.body)["error"]["code"]) == (
+        429,
+        "resource_limit_reached",
+    )
+    assert held == share * 3 // 4 + share
+    assert (unread.status, len(unread.body)) == (200, share * 3 // 4)
+    assert (of_another.status, len(of_another.body)) == (200, share * 2)
+    assert (later.status, bounds.held("answers")) == (200, 0)

@@ -109,11 +109,15 @@ async def test_a_listener_of_the_modern_era_is_notified_of_the_end(client: Clien
 async def test_the_wait_for_a_command_in_front_ends_with_it(client: Client) -> None:
     opened = await call(client, "wsh_create_session", command="bash")
     late = {"session": opened["session"], "input": "sleep 0.3; (exit 6)", "max_wait_ms": 100}
-    await client.call_tool("wsh_run_command", late)
+    answer = dict((await client.call_tool("wsh_run_command", late)).structured_content or {})
     listed = await call(client, "wsh_list_sessions", session=opened["session"])
     ended = await call(client, "wsh_await_quiesce", session=opened["session"], end=True)
 
-    assert listed["background"]["command_line"] == "sleep 0.3; (exit 6)"
+    told = listed["left_running"]
+    assert (told["owner"], told["command_line"]) == ("agent:local", "sleep 0.3; (exit 6)")
+    assert {name: told[name] for name in ("block", "ends_at", "max_output_bytes")} == {
+        name: answer[name] for name in ("block", "ends_at", "max_output_bytes")
+    }
     assert (ended["state"], ended["exit_code"]) == ("prompt", 6)
 
 
@@ -222,7 +226,7 @@ async def test_the_end_of_a_command_whose_deadline_passed_is_told_by_another_ser
             ended = await call(client, "wsh_await_quiesce", session=opened["session"], end=True)
             later = await call(client, "wsh_list_sessions", session=opened["session"])
 
-    assert listed["background"]["command_line"] == line
+    assert listed["left_running"]["command_line"] == line
     assert [each["exit_code"] for each in ended["ended"]] == [7]
     assert "ended" not in later
 
@@ -247,3 +251,109 @@ async def test_a_block_whose_beginning_is_gone_gives_its_end_and_says_what_is_mi
     assert ran["output"].endswith("799999\n800000")
     assert page["lines"] == ["799999", "800000"]
     assert "no longer kept" in page["note"]
+
+
+@pytest.mark.parametrize("is_over", [False, True])
+async def test_after_a_restart_the_end_comes_as_a_notification_too(
+    home: Path, is_over: bool
+) -> None:
+    heard: list[Any] = []
+    news = anyio.Event()
+
+    async def log(params: LoggingMessageNotificationParams) -> None:
+        heard.append(params.data)
+        if len(heard) == 2:
+            news.set()
+
+    with running_server(home) as server:
+        async with connected("stdio-2025", server, logging_callback=log) as client:
+            opened = await call(client, "wsh_create_session", command="bash")
+            go_on = Path(opened["cwd"]) / "go-on"
+            line = f"while [ ! -e {go_on} ]; do sleep 0.05; done; (exit 7)"
+            late = {"session": opened["session"], "input": line, "max_wait_ms": 100}
+            await client.call_tool("wsh_run_command", late)
+            started = await begun(client, f"{line}; exit 8")
+            server.kill()
+            if is_over:
+                go_on.touch()
+                await anyio.sleep(0.3)
+            server.start()
+            await anyio.sleep(0.3)
+            go_on.touch()
+            with anyio.fail_after(60):
+                await news.wait()
+            later = await call(client, "wsh_list_sessions", session=opened["session"])
+
+    told = {each["ended"]["session"]: each["ended"]["exit_code"] for each in heard}
+    assert told == {opened["session"]: 7, started["background"]: 8}
+    assert ended_in(later) == set(told)
+
+
+async def left_behind(client: Client) -> tuple[str, Path]:
+    """A session with a run that its caller left, and the file that lets it end with 7."""
+    opened = await call(client, "wsh_create_session", command="bash")
+    line = "while [ ! -e go-on ]; do sleep 0.05; done; (exit 7)"
+    late = {"session": opened["session"], "input": line, "max_wait_ms": 100}
+    await client.call_tool("wsh_run_command", late)
+    return opened["session"], Path(opened["cwd"]) / "go-on"
+
+
+async def test_after_a_restart_the_end_comes_when_the_stream_over_http_is_open_again(
+    home: Path,
+) -> None:
+    heard: list[Any] = []
+    news = anyio.Event()
+
+    async def log(params: LoggingMessageNotificationParams) -> None:
+        heard.append(params.data)
+        news.set()
+
+    with running_server(home) as server:
+        async with connected("http-2025", server) as client:
+            name, go_on = await left_behind(client)
+        server.kill()
+        go_on.touch()
+        server.start()
+        async with connected("http-2025", server, logging_callback=log):
+            with anyio.fail_after(60):
+                await news.wait()
+
+    assert [(each["ended"]["session"], each["ended"]["exit_code"]) for each in heard] == [(name, 7)]
+
+
+@pytest.mark.parametrize("way", ["stdio-2026", "http-2026"])
+async def test_after_a_restart_a_listener_of_the_modern_era_hears_that_a_run_has_ended(
+    home: Path, way: str
+) -> None:
+    with running_server(home) as server:
+        async with connected(way, server) as client:
+            name, go_on = await left_behind(client)
+        server.kill()
+        go_on.touch()
+        await anyio.sleep(0.3)
+        server.start()
+        async with connected(way, server) as client:
+            with anyio.fail_after(60):
+                async with client.listen(resource_subscriptions=["wsh://sessions"]) as heard:
+                    event = await anext(aiter(heard))
+            ended = await call(client, "wsh_await_quiesce", session=name, end=True)
+
+    assert event == ResourceUpdated(uri="wsh://sessions")
+    assert [each["exit_code"] for each in ended["ended"]] == [7]
+
+
+async def test_a_listener_over_a_restart_hears_of_what_ended_meanwhile(home: Path) -> None:
+    with running_server(home) as server:
+        async with connected("stdio-2026", server) as client:
+            name, go_on = await left_behind(client)
+            with anyio.fail_after(60):
+                async with client.listen(resource_subscriptions=["wsh://sessions"]) as heard:
+                    server.kill()
+                    go_on.touch()
+                    await anyio.sleep(0.3)
+                    server.start()
+                    event = await anext(aiter(heard))
+            ended = await call(client, "wsh_await_quiesce", session=name, end=True)
+
+    assert event == ResourceUpdated(uri="wsh://sessions")
+    assert [each["exit_code"] for each in ended["ended"]] == [7]

@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import anyio
+import anyio.lowlevel
 import httpx
 import pytest
 
@@ -217,3 +219,38 @@ def test_later_revisions_have_no_arrays_on_stdio_either(server: ServerProcess) -
         refusal = host.hear()
 
     assert refusal["error"]["code"] == -32600
+
+
+# --- how they are begun -------------------------------------------------------------
+
+
+@pytest.mark.anyio
+async def test_messages_begin_one_after_the_other_unless_one_waits() -> None:
+    under_way: list[int] = []
+    most = 0
+
+    async def serve(scope: Any, receive: Any, send: Any) -> None:
+        nonlocal most
+        id_ = json.loads((await receive())["body"])["id"]
+        under_way.append(id_)
+        most = max(most, len(under_way))
+        for _ in range(5):
+            await anyio.lowlevel.checkpoint()
+        if id_ == 50:
+            while 99 not in begun:
+                await anyio.sleep(0.001)
+        begun.append(id_)
+        under_way.remove(id_)
+
+    begun: list[int] = []
+    many = batch.Batch([ping(number) for number in range(100)], nothing)
+    with anyio.fail_after(30):
+        await many.answer(serve, scope={"headers": []}, send=nothing)
+
+    assert begun[-1] == 50
+    assert sorted(begun) == list(range(100))
+    assert most <= 10  # on a machine that has other things to do some are late
+
+
+async def nothing(*_: object) -> Any:
+    return None

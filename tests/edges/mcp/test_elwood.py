@@ -321,3 +321,19 @@ async def test_the_command_line_shows_directory_repository_and_log(
     assert shown["cwd"] == f"{project}\n"
     assert shown["git"] == "trunk\nuntracked  .env\nuntracked  notes.txt\n"
     assert "seen" in shown["log"]
+
+
+async def test_a_command_whose_time_is_up_says_how_to_go_on_and_what_ends_it(
+    server: ServerProcess,
+) -> None:
+    async with connected("stdio-2026", server) as client:
+        pane = (await call(client, "wsh_create_session"))["session"]
+    late = {"pane_id": pane, "command": "sleep 600", "timeout_ms": 100}
+    async with connected("stdio-2026", server, dialect="elwood") as client:
+        answer = await client.call_tool("terminal_execute", late)
+
+    told = dict(answer.structured_content or {})
+    assert answer.is_error
+    assert isinstance(answer.content[0], TextContent)
+    assert "still running after" in answer.content[0].text
+    assert (told["state"], "ends_at" in told) == ("running", True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import anyio
 import pytest
-from mcp import Client
+from mcp import Client, MCPError
 from mcp.types import TextContent
 
 from tests.edges.mcp.connect import call, connected
@@ -261,6 +261,23 @@ async def test_a_session_that_has_ended_gives_its_name_up(terminal: Terminal) ->
     assert (opened["session"], ran["output"]) == (terminal.name, "new")
 
 
+async def test_a_session_that_was_asked_to_keeps_its_name_until_it_is_removed(
+    terminal: Terminal,
+) -> None:
+    name = f"{terminal.name}-kept"
+    made = {"name": name, "command": "sh -c true"}
+    await call(terminal.client, "wsh_create_session", keep_name=True, **made)
+    await call(terminal.client, "wsh_await_quiesce", session=name, end=True)
+    with pytest.raises(MCPError, match="keeps its name until it is removed") as refused:
+        await terminal.client.call_tool("wsh_create_session", made)
+    await call(terminal.client, "wsh_manage_session", session=name, action="kill")
+    again = await call(terminal.client, "wsh_create_session", **made)
+
+    assert refused.value.error.data["code"] == "session_name_conflict"
+    assert "wsh_manage_session kill" in refused.value.error.data["hint"]
+    assert again["session"] == name
+
+
 async def test_an_input_of_several_commands_says_how_far_it_came(terminal: Terminal) -> None:
     lines = "echo one\nsleep 600\ntouch behind-it"
     _, told = await terminal.fail("wsh_run_command", input=lines, max_wait_ms=500, view="output")
@@ -272,6 +289,23 @@ async def test_an_input_of_several_commands_says_how_far_it_came(terminal: Termi
     assert told["note"].endswith("Those behind it run when it ends")
     assert stopped["state"] in ("prompt", "running")  # then what is behind it runs
     assert left["output"] == "behind-it"
+
+
+async def test_an_answer_with_the_screen_has_its_rows_once(terminal: Terminal) -> None:
+    shown = await call(
+        terminal.client, "wsh_run_command", session=terminal.name, input="seq 90 | less"
+    )
+    paged = await terminal.send("Space", view="both")
+
+    found = await terminal.send("G", until="90")
+    plain = await terminal.send("g", view="output")
+    left = await terminal.send("q", wait=True)
+
+    assert (shown["state"], "screen" in shown, "output" in shown) == ("fullscreen", True, False)
+    assert ("output" in found, "90" in found["changed"].values()) == (False, True)
+    assert (plain["output"].split("\n")[0], "changed" in plain) == ("1", False)
+    assert not {"ends_at", "ended"} & (found.keys() | left.keys())  # it is driven, not left
+    assert ("screen" in paged, "output" in paged, "changed" in paged) == (True, False, False)
 
 
 async def test_a_pager_that_searches_a_large_file_answers_with_what_it_found(

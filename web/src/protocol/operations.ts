@@ -90,7 +90,8 @@ export interface ServerInfo {
   hostname: string | null;
   /** `local` for this server itself */
   address: string;
-  health: "connecting" | "healthy" | "unavailable" | "rejected";
+  /** `away`: it joined this hub before, and is not connected now */
+  health: "connecting" | "healthy" | "unavailable" | "rejected" | "away";
   role: "member";
   /** made from the key of that machine; its names are for show */
   server_id: string | null;
@@ -99,6 +100,8 @@ export interface ServerInfo {
   sessions: number | null;
   /** why it is not healthy */
   reason: string | null;
+  /** when its connection to this hub ended */
+  away_since: string | null;
 }
 
 export interface AddServerParams {
@@ -333,6 +336,8 @@ export interface OpenParams {
   max_run_ms?: number | null;
   /** the session is ended when it has printed more */
   max_output_bytes?: number | null;
+  /** no other session gets its name after its exit, until it is removed */
+  keep_name?: boolean;
   /** false: `env` is the whole environment, nothing of the server's is added */
   inherit_env?: boolean;
 }
@@ -382,10 +387,12 @@ export interface SessionInfo {
   foreground: Foreground | null;
   /** raw: keys reach the program one by one; no_echo: they are not shown */
   terminal: "raw" | "no_echo" | null;
-  /** the command in the background here */
+  /** the command that goes on by itself here */
   background: Background | null;
   /** what no longer works as promised, and why */
   degraded: string | null;
+  /** its machine is not connected to the hub since then: nothing else is known */
+  away_since: string | null;
 }
 
 export interface ListParams {
@@ -490,6 +497,10 @@ export interface WriteParams {
   /** whether it carries the rows that changed since this caller's last look */
   changes?: boolean;
   max_output_bytes?: number | null;
+  /** of a command that goes on in a session that its agent opened: it is ended after this time, unless an actor has typed since */
+  max_run_ms?: number;
+  /** the same, when it has printed more than this */
+  max_run_bytes?: number;
   /** settle: until what is typed shows; end: as a run, until the command ends or waits */
   wait?: "none" | "settle" | "end";
   /** what to write */
@@ -545,6 +556,8 @@ export interface RunResult {
   cursor: ScreenCursor | null;
   /** rows that changed since this caller's last look, by number */
   changed: Record<string, string> | null;
+  /** what it goes on as, where the wait for it is over before it */
+  background: Background | null;
   /** how a person answered for it; null where none was asked */
   approved: Approved | null;
 }
@@ -623,6 +636,10 @@ export interface PressParams {
   /** whether it carries the rows that changed since this caller's last look */
   changes?: boolean;
   max_output_bytes?: number | null;
+  /** of a command that goes on in a session that its agent opened: it is ended after this time, unless an actor has typed since */
+  max_run_ms?: number;
+  /** the same, when it has printed more than this */
+  max_run_bytes?: number;
   /** settle: until what is typed shows; end: as a run, until the command ends or waits */
   wait?: "none" | "settle" | "end";
   /** named keys such as Enter, Ctrl-C, Up, F5, Alt-x, or single characters */
@@ -1171,6 +1188,10 @@ export interface RunParams {
   /** whether it carries the rows that changed since this caller's last look */
   changes?: boolean;
   max_output_bytes?: number | null;
+  /** of a command that goes on in a session that its agent opened: it is ended after this time, unless an actor has typed since */
+  max_run_ms?: number;
+  /** the same, when it has printed more than this */
+  max_run_bytes?: number;
   /** the command's standard input; it is part of no command line and no history */
   stdin?: string | null;
   stdin_encoding?: "utf8" | "base64";
@@ -1191,6 +1212,14 @@ export interface Ended {
   duration_ms: number | null;
   /** which of its bounds ended it, if one did */
   bound_reached: "deadline" | "output" | "memory" | null;
+}
+
+export interface LeftRunning {
+  session: string;
+  session_id: string;
+  /** null where the session is the command */
+  block: string | null;
+  running: boolean;
 }
 
 export interface WaitParams {
@@ -1749,8 +1778,8 @@ export interface UpstreamInfo {
   trust: "trusted" | "untrusted" | "sandbox";
   /** the project's file that names it; null: your settings */
   project: string | null;
-  /** quarantined: it runs, and none of its tools was accepted by a person yet; idle: it is started at its next use */
-  state: "off" | "starting" | "idle" | "ready" | "failed" | "quarantined";
+  /** quarantined: it runs, and none of its tools was accepted by a person yet; idle: it is started at its next use; needs_login: a person has to sign in to it */
+  state: "off" | "starting" | "idle" | "ready" | "failed" | "quarantined" | "needs_login";
   on: boolean;
   /** when it came into this state */
   since: string;
@@ -1866,6 +1895,19 @@ export interface TurnParams {
 export interface UpstreamParams {
   /** name of the upstream */
   upstream: string;
+}
+
+export interface LoginParams {
+  /** name of the upstream */
+  upstream: string;
+  /** the address that the browser was sent to, where that is not on the server's machine */
+  returned?: string | null;
+}
+
+export interface LoginPage {
+  upstream: string;
+  /** the page to open; null: `returned` was taken */
+  url: string | null;
 }
 
 export interface TrustParams {
@@ -2476,6 +2518,8 @@ export interface Operations {
   "user.list": { params: Nothing; result: UserInfo[] };
   /** Every machine that joined this hub, and whose it is. */
   "user.machines": { params: Nothing; result: MachineInfo[] };
+  /** List a machine no more that is away; it may join again. */
+  "user.forget_machine": { params: ServerParams; result: Done };
   /** Add a user to this hub; a token for them is made next. */
   "user.add": { params: UserParams; result: UserInfo };
   /** Remove a user: their tokens end now, and with them their machines and connections. */
@@ -2628,6 +2672,8 @@ export interface Operations {
   "command.run": { params: RunParams; result: RunResult };
   /** Commands that this caller stopped waiting for and that have ended since; each is returned once. */
   "command.ended": { params: Nothing; result: Ended[] };
+  /** Commands that this caller stopped waiting for and whose end no answer to it has had yet. */
+  "command.left": { params: Nothing; result: LeftRunning[] };
   /** Wait for silence, a text, the end of a command, a state or the exit. */
   "session.wait": { params: WaitParams; result: WaitResult };
   /** Wait until the session has printed nothing for a while. */
@@ -2672,6 +2718,8 @@ export interface Operations {
   "upstreams.turn": { params: TurnParams; result: UpstreamInfo };
   /** End an upstream and start it as the settings file says now; null if it says it is gone. A person's. */
   "upstreams.restart": { params: UpstreamParams; result: UpstreamInfo | null };
+  /** The page on which a person signs in to an upstream that asks for it; it starts when that is done. A person's. */
+  "upstreams.login": { params: LoginParams; result: LoginPage };
   /** Accept new or changed tools of an upstream as they were shown. A person's. */
   "upstreams.trust": { params: TrustParams; result: UpstreamInfo };
   /** Start the servers that a project's file names, as it was shown. A person's. */

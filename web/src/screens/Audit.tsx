@@ -29,14 +29,15 @@ interface Record_ extends Fields {
 /** Names in the address, and how each is asked of the server. */
 const TEXTS = ["actor", "operation", "session", "outcome", "text", "call"] as const;
 const TIMES: [string, string][] = [["", "any time"], ["3600", "last hour"], ["86400", "last day"], ["604800", "last week"], ["between", "between…"]];
-const KINDS = ["call", "approval", "outcome", "standing", "trail"];
+type Kind = NonNullable<AuditParams["kind"]>;
+const KINDS = Object.keys({ call: 0, approval: 0, outcome: 0, standing: 0, rules: 0, trail: 0 } satisfies Record<Kind, 0>) as Kind[];
 
 function paramsOf(query: URLSearchParams): AuditParams {
   const params: AuditParams = { limit: PAGE };
   for (const name of TEXTS) if (query.get(name)) params[name] = query.get(name);
-  const kind = query.get("kind");
+  const kind = KINDS.find((each) => each === query.get("kind"));
   const decision = query.get("decision");
-  if (kind && KINDS.includes(kind)) params.kind = kind as NonNullable<AuditParams["kind"]>;
+  if (kind) params.kind = kind;
   if (decision && ["allow", "ask", "deny", "refused"].includes(decision)) params.decision = decision as NonNullable<AuditParams["decision"]>;
   if (Number(query.get("since")) > 0) params.since_s = Number(query.get("since"));
   const ago = (name: string) => (Date.now() - Date.parse(query.get(name) ?? "")) / 1000;
@@ -68,7 +69,7 @@ function end(record: Record_): { word: string; is: "good" | "bad" | "wait" | "pl
   const word = text(record["outcome"]) || decided || text(record["event"]);
   if (["done", "allow", "granted", "used", "covered"].includes(word)) return { word, is: "good" };
   if (["ask", "asked"].includes(word)) return { word, is: "wait" };
-  return { word, is: record.kind === "trail" || record.kind === "standing" ? "plain" : "bad" };
+  return { word, is: ["trail", "standing", "rules"].includes(record.kind) ? "plain" : "bad" };
 }
 
 /** A call and how it ended in one row, where both are on this page. */

@@ -1,7 +1,7 @@
 // One session in a list: its last rows as text, its name, what it does. Only cards on screen ask for rows.
 import { useEffect, useRef } from "preact/hooks";
 import { ask } from "../state/dialogs";
-import { machineOf, shortName } from "../state/machines";
+import { awayWords, machineOf, shortName } from "../state/machines";
 import { openSession } from "../state/panes";
 import { prefs } from "../state/prefs";
 import { base, navigate, recordingPath, sessionPath } from "../state/route";
@@ -21,7 +21,7 @@ export function SessionCard({ session, current, rows }: { session: SessionInfo; 
     if (!element) return;
     let stop: (() => void) | null = null;
     watched.set(element, (visible) => {
-      if (visible) stop ??= showThumb(session.name);
+      if (visible && !session.away_since) stop ??= showThumb(session.name);
       else {
         stop?.();
         stop = null;
@@ -33,10 +33,11 @@ export function SessionCard({ session, current, rows }: { session: SessionInfo; 
       watched.delete(element);
       stop?.();
     };
-  }, [session.name]);
+  }, [session.name, session.away_since]);
   const exited = session.state === "exited";
+  const away = session.away_since;
   return (
-    <li ref={card} class={`${css.card} ${exited ? css.gone : ""}`} data-current={current} data-waits={isWaiting(session)} data-session={session.name}>
+    <li ref={card} class={`${css.card} ${exited || away ? css.gone : ""}`} data-current={current} data-waits={isWaiting(session)} data-session={session.name}>
       <a
         href={base + sessionPath(session.name)}
         aria-current={current ? "page" : undefined}
@@ -54,9 +55,9 @@ export function SessionCard({ session, current, rows }: { session: SessionInfo; 
           <Dot state={shownState(session)} bad={(session.exit_code ?? 0) !== 0 || session.exit_signal !== null} />
           <b>{shortName(session.name)}</b>
         </div>
-        <div class={css.meta}>{metaOf(session)}</div>
+        <div class={css.meta}>{away ? awayWords(away) : metaOf(session)}</div>
       </a>
-      <div class={css.more}>
+      <div class={css.more} hidden={!!away}>
         <Menu
           label={`Actions for ${session.name}`}
           items={[

@@ -1,7 +1,7 @@
 // The list beside an open session.
 import { ask } from "../state/dialogs";
 import { current } from "../state/panes";
-import { machineOf, machines } from "../state/machines";
+import { allMachines, away, awayWords, machineOf, machines } from "../state/machines";
 import { type Prefs, prefs, setPref } from "../state/prefs";
 import { type SessionInfo, filter, isWaiting, running, shown, tags, waiting } from "../state/sessions";
 import { Button, Input, stateWords } from "../ui/ui";
@@ -11,7 +11,7 @@ import css from "./shell.module.css";
 const THUMB_ROWS = 8;
 
 export function grouped(list: SessionInfo[], by: Prefs["groupBy"]): [string, SessionInfo[]][] {
-  if (by === "none") return machines.value.length ? byMachine(list) : [["", list]];
+  if (by === "none") return allMachines.value.length ? byMachine(list) : [["", list]];
   const groups = new Map<string, SessionInfo[]>();
   for (const each of list) {
     const names = by === "state" ? [isWaiting(each) ? "waits for you" : stateWords[each.state] ?? ""] : each.tags.length ? [`#${each.tags[0]}`] : ["no tag"];
@@ -20,10 +20,15 @@ export function grouped(list: SessionInfo[], by: Prefs["groupBy"]): [string, Ses
   return [...groups];
 }
 
+export function AwayWords({ machine }: { machine: string }) {
+  const since = !machines.value.includes(machine) && away.value[machine];
+  return since ? <small> · {awayWords(since)}</small> : null;
+}
+
 /** A machine without a session is one on which a session can be opened. */
 function byMachine(list: SessionInfo[]): [string, SessionInfo[]][] {
   const here = list.filter((each) => machineOf(each.name) === null);
-  const there = machines.value.map((machine): [string, SessionInfo[]] => [machine, list.filter((each) => machineOf(each.name) === machine)]);
+  const there = allMachines.value.map((machine): [string, SessionInfo[]] => [machine, list.filter((each) => machineOf(each.name) === machine)]);
   return [...(here.length ? [["this hub", here] as [string, SessionInfo[]]] : []), ...there];
 }
 
@@ -63,7 +68,7 @@ export function ListTools() {
           {running.value.length} running{waiting.value.length ? ` · ${waiting.value.length} waiting` : ""}
         </span>
         <select aria-label="Group sessions by" value={prefs.value.groupBy} onChange={(event) => setPref("groupBy", event.currentTarget.value as Prefs["groupBy"])}>
-          <option value="none">{machines.value.length ? "by machine" : "no groups"}</option>
+          <option value="none">{allMachines.value.length ? "by machine" : "no groups"}</option>
           <option value="tag">by tag</option>
           <option value="state">by state</option>
         </select>
@@ -81,6 +86,7 @@ export function SessionList() {
           name && (
             <li key={`group ${name}`} class={css.group}>
               {name}
+              <AwayWords machine={name} />
             </li>
           ),
           ...list.map((each) => <SessionCard key={each.id} session={each} current={each.name === current.value} rows={THUMB_ROWS} />),

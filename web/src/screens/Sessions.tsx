@@ -1,11 +1,11 @@
 // All sessions as tiles, those that wait for a person first; and what to do when there is none.
 import { ask } from "../state/dialogs";
-import { machines } from "../state/machines";
+import { allMachines, machines } from "../state/machines";
 import { prefs } from "../state/prefs";
 import { filter, isWaiting, loaded, sessions, shown } from "../state/sessions";
 import { Button, lazy } from "../ui/ui";
 import { SessionCard } from "./SessionCard";
-import { ListTools, grouped } from "./SessionList";
+import { AwayWords, ListTools, grouped } from "./SessionList";
 import css from "./shell.module.css";
 
 const Welcome = lazy(() => import("./Welcome").then((loaded) => loaded.Welcome));
@@ -14,7 +14,7 @@ const THUMB_ROWS = 12;
 
 export function Sessions() {
   if (!loaded.value) return null;
-  if (!sessions.value.length && !machines.value.length) return <Welcome />;
+  if (!sessions.value.length && !allMachines.value.length) return <Welcome />;
   const waits = shown.value.filter(isWaiting);
   const others = shown.value.filter((each) => !isWaiting(each));
   return (
@@ -37,7 +37,12 @@ export function Sessions() {
       )}
       {grouped(others, prefs.value.groupBy).map(([name, list]) => (
         <>
-          {name && <h2 class={css.section}>{name}</h2>}
+          {name && (
+            <h2 class={css.section}>
+              {name}
+              <AwayWords machine={name} />
+            </h2>
+          )}
           <ul class={css.tiles} data-group={name}>
             {list.map((each) => (
               <SessionCard key={each.id} session={each} current={false} rows={THUMB_ROWS} />
@@ -50,7 +55,7 @@ export function Sessions() {
           )}
         </>
       ))}
-      {!machines.value.length && !shown.value.length && (
+      {!allMachines.value.length && !shown.value.length && (
         <p>
           No session matches “{filter.value}”. <Button onClick={() => (filter.value = "")}>Show all</Button>
         </p>

@@ -4,7 +4,7 @@ import { socket } from "../protocol/socket";
 import { untilMs } from "../state/clock";
 import { ask } from "../state/dialogs";
 import { adjust, route } from "../state/route";
-import { type UpstreamInfo, accept, followUpstreams, isOn, mayChange, plainName, problem, restart, turn, upstreams } from "../state/tools";
+import { type UpstreamInfo, accept, followUpstreams, isOn, mayChange, plainName, problem, restart, signInPage, signedIn, turn, upstreams } from "../state/tools";
 import { Offers } from "./ToolsOffers";
 import { Questions } from "./ToolsQuestions";
 import { Button, Copyable, Input, ago, parts } from "../ui/ui";
@@ -20,6 +20,7 @@ const STATES: Record<UpstreamInfo["state"], string> = {
   ready: "ready",
   failed: "failed",
   quarantined: "waits for you",
+  needs_login: "needs you to sign in",
 };
 
 const TRUST: Record<UpstreamInfo["trust"], string> = {
@@ -137,7 +138,8 @@ function Upstream({ upstream, query, onlyWaiting, few }: { upstream: UpstreamInf
         {upstream.protocol && <span>MCP {upstream.protocol}</span>}
         {upstream.restarts > 0 && <span>came back {upstream.restarts === 1 ? "once" : `${upstream.restarts} times`}</span>}
       </p>
-      {upstream.error && upstream.state !== "ready" && <Failed upstream={upstream} />}
+      {upstream.state === "needs_login" && <SignIn upstream={upstream} />}
+      {upstream.error && upstream.state !== "ready" && upstream.state !== "needs_login" && <Failed upstream={upstream} />}
       {upstream.instructions && (
         <details class={css.about}>
           <summary>How it wants to be used, in its own words</summary>
@@ -188,6 +190,33 @@ function Since({ at }: { at: string }) {
   useTick(10_000);
   const time = ago(-untilMs(at));
   return <time dateTime={at} title={new Date(at).toLocaleString()}>{time === "now" ? "just now" : `for ${time}`}</time>;
+}
+
+/** The page to sign in on is asked for first: a window that opens after a wait would be kept from opening. */
+function SignIn({ upstream }: { upstream: UpstreamInfo }) {
+  const [page, setPage] = useState("");
+  const [returned, setReturned] = useState("");
+  return (
+    <div class={css.warning}>
+      <span>
+        <Words text={upstream.error?.message ?? "A person has to sign in to it."} most={500} />
+      </span>
+      {mayChange() && !page && <Button onClick={() => void signInPage(upstream).then(setPage)}>Sign in…</Button>}
+      {page && (
+        <>
+          <a href={page} target="_blank" rel="noopener noreferrer">
+            Open its sign-in page
+          </a>
+          <details class={css.about}>
+            <summary>The browser ends at a page that does not open?</summary>
+            <p>This browser is on another machine than the server. Paste the address where it ended:</p>
+            <Input aria-label="Address where the browser ended" value={returned} onInput={(event) => setReturned(event.currentTarget.value)} />
+            <Button onClick={() => void signedIn(upstream, returned)}>Go on</Button>
+          </details>
+        </>
+      )}
+    </div>
+  );
 }
 
 function Failed({ upstream }: { upstream: UpstreamInfo }) {

@@ -44,7 +44,7 @@ function Offer({ offer }: { offer: UpstreamOffer }) {
         )}
       </div>
       <p class={css.words}>{STATES[offer.state]}</p>
-      <ul class={css.calls}>
+      <ul class={css.offered}>
         {shown.map((each) => (
           <li key={each}>
             <code>

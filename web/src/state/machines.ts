@@ -7,7 +7,12 @@ import { sessions } from "./sessions";
 const found = signal<string[]>([]);
 
 /** By name; by id where two have one name. Those whose sessions are known come before the list of machines does. */
-export const machines = computed(() => [...new Set([...found.value, ...sessions.value.flatMap((each) => machineOf(each.name) ?? [])])].sort());
+export const machines = computed(() => [...new Set([...found.value, ...sessions.value.flatMap((each) => (each.away_since ? [] : (machineOf(each.name) ?? [])))])].sort());
+
+/** Machines that joined before and are not connected: since when, by name. */
+export const away = signal<Record<string, string>>({});
+export const awayWords = (since: string): string => `away since ${new Date(since).toLocaleString()}`;
+export const allMachines = computed(() => [...new Set([...machines.value, ...Object.keys(away.value).sort()])]);
 
 /** The machine that is asked where a screen shows one machine; null is the server that the page comes from. */
 const chosen = signal<string | null>(null);
@@ -46,11 +51,12 @@ async function look(): Promise<void> {
   const joined = list.filter((each) => each.address.startsWith("node:") && each.health === "healthy");
   const names = joined.map((each) => each.hostname ?? "");
   found.value = joined.map((each) => (names.filter((name) => name === each.hostname).length === 1 ? each.hostname : each.server_id) ?? "").filter(Boolean);
+  away.value = Object.fromEntries(list.flatMap((each) => (each.away_since ? [[each.hostname, each.away_since]] : [])));
   looked.value = true;
 }
 
 // A machine that comes or goes brings or takes sessions, or none: then it is found a little later.
-const known = computed(() => sessions.value.map((each) => machineOf(each.name) ?? "").join());
+const known = computed(() => sessions.value.map((each) => `${machineOf(each.name) ?? ""}${each.away_since ?? ""}`).join());
 effect(() => {
   void known.value;
   if (socket.connection.value.is === "live") void look();

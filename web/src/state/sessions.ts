@@ -24,12 +24,12 @@ const isPrompting = (each: SessionInfo) => each.state === "awaiting_input" || ea
 export const isWaiting = (each: SessionInfo) => isPrompting(each) || asksIn(each);
 export const prompting = computed(() => sessions.value.filter(isPrompting));
 export const waiting = computed(() => sessions.value.filter(isWaiting));
-export const running = computed(() => sessions.value.filter((each) => each.state !== "exited"));
+export const running = computed(() => sessions.value.filter((each) => each.state !== "exited" && !each.away_since));
 export const tags = computed(() => [...new Set(sessions.value.flatMap((each) => each.tags))].sort());
 
 export const shown = computed(() => {
   const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
-  const order = (each: SessionInfo) => (isWaiting(each) ? 0 : each.state === "exited" ? 2 : 1);
+  const order = (each: SessionInfo) => (isWaiting(each) ? 0 : each.state === "exited" || each.away_since ? 2 : 1);
   return sessions.value
     .filter((each) => words.every((word) => matches(each, word)))
     .sort((a, b) => order(a) - order(b) || a.created_at.localeCompare(b.created_at));
@@ -80,7 +80,7 @@ export function heard(name: string, change: Partial<SessionInfo>): void {
 
 const MOST_LOOKED_AT = 24;
 const looks = new Map<string, Stream>();
-const mayBeginToWait = (each: SessionInfo) => each.state !== "prompt" && each.state !== "exited";
+const mayBeginToWait = (each: SessionInfo) => each.state !== "prompt" && each.state !== "exited" && !each.away_since;
 
 effect(() => {
   // Those we look at already come first: looking is itself a change of the list, and must not lead to another.

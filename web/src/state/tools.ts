@@ -120,6 +120,21 @@ export async function restart(upstream: UpstreamInfo): Promise<void> {
   }
 }
 
+/** Where a person signs in to it; empty where there is no such page. */
+export async function signInPage(upstream: UpstreamInfo): Promise<string> {
+  try {
+    const { url } = await socket.call("upstreams.login", { upstream: upstream.name });
+    return url && /^https?:/.test(url) ? url : "";
+  } catch (error) {
+    complain(error);
+    return "";
+  }
+}
+
+export async function signedIn(upstream: UpstreamInfo, returned: string): Promise<void> {
+  await socket.call("upstreams.login", { upstream: upstream.name, returned }).catch(complain);
+}
+
 /** Accepts tools as they are shown: what changed meanwhile is not accepted unseen. */
 export async function accept(upstream: UpstreamInfo, tools: ToolInfo[]): Promise<void> {
   try {

@@ -28,6 +28,7 @@ const loadTextView = () => import("./TextView").then((loaded) => loaded.TextView
 const FindBar = lazy(loadFindBar);
 const Pager = lazy(loadPager);
 const TextView = lazy(loadTextView);
+const Git = lazy(() => import("./Git").then((loaded) => loaded.Git));
 const Asks = lazy(() => import("../asking/Cards").then((loaded) => loaded.Asks));
 // After the terminal itself, before a person opens them.
 loadAhead(1000, loadFindBar, loadPager, loadTextView);
@@ -217,6 +218,7 @@ function Head({ name, view, asText }: { name: string; view: TerminalView | null;
           </span>
         )}
         <span class={css.cwd}>{info?.title && info.title !== name ? `${info.title} · ` : ""}{info?.cwd}</span>
+        {view && <Git key={view.session} view={view} />}
       </div>
       {size && (
         <span class={`${css.badge} ${css.sizeInfo}`} title={holderWords[size.holder]}>

@@ -4,8 +4,10 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Mapping
+from queue import Queue
 from shutil import get_terminal_size
 from textwrap import wrap
+from threading import Thread
 from typing import Any
 from urllib.parse import quote
 
@@ -23,8 +25,6 @@ EXAMPLES = (
 )
 
 WAIT_MS = 60_000
-ROUND_MS = 1_000
-"""To wait at one of several machines, before the next is looked at."""
 
 OPTIONS = {
     "once": "",
@@ -106,17 +106,36 @@ def _of(machine: str, shape: dict[str, Any]) -> dict[str, Any]:
 
 
 def _awaited(clients: Mapping[str, Client]) -> list[dict[str, Any]]:
-    """The first questions that come up: one machine is waited at, several are looked at in turn."""
-    wait_ms = WAIT_MS if len(clients) == 1 else ROUND_MS
-    seqs: dict[str, int] = {}
+    """The first questions that come up. All machines are waited at side by side: at each of them
+    this person counts as present all the while.
+    """
+    first: Queue[list[dict[str, Any]] | DuettyError] = Queue()
+
+    def wait(name: str, client: Client) -> None:
+        try:
+            first.put([_of(name, each) for each in _awaited_at(client)])
+        except DuettyError as error:
+            first.put(error)
+
+    for name, client in clients.items():
+        Thread(target=wait, args=(name, client), daemon=True).start()
+    for _ in range(len(clients) - 1):  # one that went away leaves the others
+        if isinstance(found := first.get(), list):
+            return found
+        print(f"duetty: {found.message}", file=sys.stderr)
+    found = first.get()
+    if isinstance(found, DuettyError):
+        raise found
+    return found
+
+
+def _awaited_at(client: Client) -> list[dict[str, Any]]:
+    seq: int | None = None
     while True:
-        for name, client in clients.items():
-            found = client.get(
-                "/approvals", after=seqs.get(name), wait_ms=wait_ms, wait_s=wait_ms / 1000 + 30
-            )
-            if found["approvals"]:
-                return [_of(name, each) for each in found["approvals"]]
-            seqs[name] = found["seq"]
+        found = client.get("/approvals", after=seq, wait_ms=WAIT_MS, wait_s=WAIT_MS / 1000 + 30)
+        if found["approvals"]:
+            return found["approvals"]
+        seq = found["seq"]
 
 
 def where(arguments: argparse.Namespace) -> str:

@@ -5,8 +5,9 @@ import sys
 from contextlib import ExitStack
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, get_args
 
+from duetty.calls import RecordKind
 from duetty.cli.commands.token import seconds
 from duetty.cli.reach import add_instance, add_server, paths_of, reach
 from duetty.cli.show import add_json, as_json, as_table
@@ -30,9 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_instance(parser)
     add_server(parser)
     parser.add_argument("act", nargs="?", choices=("list", "verify", "export"), default="list")
-    parser.add_argument(
-        "--kind", choices=("call", "outcome", "approval", "standing", "rules", "trail")
-    )
+    parser.add_argument("--kind", choices=get_args(RecordKind))
     parser.add_argument("--actor", help="name, or kind:name")
     parser.add_argument("--operation", help="for example command.run")
     parser.add_argument("-s", "--session")

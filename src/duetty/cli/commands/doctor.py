@@ -1,6 +1,8 @@
 """`duetty doctor`."""
 
 import argparse
+from shutil import get_terminal_size
+from textwrap import wrap
 
 from duetty.cli.checks import Finding, findings
 from duetty.cli.reach import add_instance, paths_of
@@ -37,6 +39,17 @@ def _show(finding: Finding, width: int) -> None:
     sign, colour = _SIGNS[finding.verdict]
     if wants_colour():
         sign = f"\033[{colour}m{sign}\033[m"
-    print(f"{sign} {finding.what:<{width}}  {finding.summary}")
-    if finding.mend:
-        print(f"  {'':<{width}}  → {finding.mend}")
+    lines = _lines(finding.summary, width) or [""]
+    print(f"{sign} {finding.what:<{width}}  {lines[0]}")
+    for line in lines[1:]:
+        print(f"  {'':<{width}}  {line}")
+    for at, line in enumerate(_lines(finding.mend or "", width + 2)):
+        print(f"  {'':<{width}}  {'  ' if at else '→ '}{line}")
+
+
+def _lines(text: str, width: int) -> list[str]:
+    """Behind a column of this width; in a pipe a text is one line, for `grep`."""
+    room = get_terminal_size((0, 0)).columns - width - 4
+    if room < 20:
+        return [text] if text else []
+    return wrap(text, room, break_long_words=False, break_on_hyphens=False)

@@ -22,7 +22,8 @@ EXAMPLES = (
     ("duetty hub token create ann", "for an agent: MCP at HUB/mcp, with it as bearer token"),
     ("duetty hub link ann", "a link that signs her browser in, once"),
     ("BRIDGE_SECRET=… duetty hub front HUB", "MCP here, for rooms of a hub elsewhere"),
-    ("duetty hub machines", "every machine that joined, and whose it is"),
+    ("duetty hub machines", "every machine that joined, whose it is, and since when it is away"),
+    ("duetty hub machines remove laptop", "list it no more; it may join again"),
     ("duetty hub user remove ann", "her tokens, machines and connections end now"),
 )
 
@@ -77,7 +78,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     link = actions.add_parser("link", help="a link that signs a user's browser in, once")
     link.add_argument("name", metavar="USER")
     link.set_defaults(act="link")
-    machines = actions.add_parser("machines", help="machines that joined")
+    machines = actions.add_parser("machines", help="list machines that joined; forget one")
+    machines.add_argument(
+        "what",
+        nargs="?",
+        choices=("list", "remove"),
+        default="list",
+        help="remove: list one no more that is away",
+    )
+    machines.add_argument("name", nargs="?", metavar="MACHINE", help="its name or its id")
     machines.set_defaults(act="machines")
     front = actions.add_parser("front", help="serve MCP here, for rooms of a bridge elsewhere")
     front.add_argument(
@@ -194,7 +203,8 @@ def _user(arguments: argparse.Namespace) -> int:
 def _token(arguments: argparse.Namespace) -> int:
     client = reach(arguments)
     if arguments.what == "list":
-        found = [each for each in client.get("/tokens") if each["user"] is not None]
+        users = {each["name"] for each in client.get("/users")}
+        found = [each for each in client.get("/tokens") if each["user"] in users]
         if arguments.json:
             as_json(found)
             return 0
@@ -241,6 +251,9 @@ def _link(arguments: argparse.Namespace) -> int:
 
 
 def _machines(arguments: argparse.Namespace) -> int:
+    if arguments.what == "remove":
+        reach(arguments).delete(f"/users/machines/{quote(_named(arguments), safe='')}")
+        return 0
     found = reach(arguments).get("/users/machines")
     if arguments.json:
         as_json(found)
@@ -252,7 +265,9 @@ def _machines(arguments: argparse.Namespace) -> int:
                 machine["hostname"],
                 each["user"] or "(the hub)",
                 machine["server_id"],
-                machine["health"],
+                f"away since {second(since)}"
+                if (since := machine["away_since"])
+                else machine["health"],
                 str(machine["sessions"]),
                 machine["version"],
             )

@@ -6,7 +6,7 @@ from typing import Any
 
 from duetty.cli import logins
 from duetty.cli.reach import add_instance, add_server, paths_of, reach
-from duetty.cli.show import add_json, age, as_json, as_table, state_style
+from duetty.cli.show import add_json, age, as_json, as_table, second, state_style
 from duetty.client import Client, HubClient
 from duetty.errors import DuettyError
 
@@ -49,6 +49,13 @@ def _everywhere(arguments: argparse.Namespace) -> list[dict[str, Any]]:
     return list(found.values())
 
 
+def _state(session: dict[str, Any]) -> str:
+    if since := session.get("away_since"):  # a server may be older than this word
+        return f"away since {second(since)}"
+    code = session["exit_code"]
+    return str(session["state"]) + ("" if code is None else f" ({code})")
+
+
 def run(arguments: argparse.Namespace) -> int:
     # Names alone are for completion, which is about sessions that can be named alone.
     only = "local" if arguments.names and arguments.server is None else None
@@ -85,12 +92,11 @@ def run(arguments: argparse.Namespace) -> int:
                 (
                     each["name"],
                     *((each["server"],) if several else ()),
-                    each["state"]
-                    + (f" ({each['exit_code']})" if each["exit_code"] is not None else ""),
+                    _state(each),
                     *((level if level != "none" else "",) if confined else ()),
                     each["command"],
                     each["cwd"],
-                    f"{each['cols']}x{each['rows']}",
+                    f"{each['cols']}x{each['rows']}" if each["cols"] else "",
                     str(each["clients"]),
                     age(each["last_activity_ms"]),
                     ", ".join(each["tags"]),

@@ -28,6 +28,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_instance(parser)
     add_server(parser)
     parser.add_argument("-n", "--name", help="name of the session; a number when left out")
+    parser.add_argument(
+        "--keep-name",
+        action="store_true",
+        help="no other session gets its name after its exit, until it is removed",
+    )
     parser.add_argument("-t", "--tag", action="append", default=[], help="a tag; may be repeated")
     parser.add_argument("-d", "--detached", action="store_true", help="open it, and do not show it")
     add_json(parser, note=", with -d: the session")
@@ -54,6 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
         "name": arguments.name,
         "command": words[0] if len(words) == 1 else shlex.join(words) if words else None,
         "tags": arguments.tag,
+        "keep_name": arguments.keep_name,
         **confinement(arguments, here=not elsewhere),
     }
     if not elsewhere:  # this directory and these variables are of this machine

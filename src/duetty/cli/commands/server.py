@@ -106,7 +106,7 @@ def serve(arguments: argparse.Namespace, *, hub: bool) -> int:
     if hub and loaded.origins["mcp_dialects"] == "default":
         settings = replace(settings, mcp_dialects=HUB_DIALECTS)
     make_private(paths.state)
-    log_to(paths.log_file)
+    log_to(paths.log_file, settings.server_log_level)
     environment = dict(os.environ)
     # Programs in sessions see neither.
     hub_token = environment.pop(HUB_TOKEN, "")

@@ -3,9 +3,11 @@
 import argparse
 import difflib
 import json
+import os
 import re
 import sys
 import time
+import webbrowser
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -21,6 +23,7 @@ EXAMPLES = (
     ("duetty upstreams tools github", "its tools, their risk, and which wait for you"),
     ("duetty upstreams add files -- npx -y @modelcontextprotocol/server-filesystem .", "a program"),
     ("duetty upstreams add search --url https://search.example/mcp --token-env KEY", "an address"),
+    ("duetty upstreams login search", "sign in to one that asks for it, in your browser"),
     ("duetty upstreams trust files", "look at its tools, and accept them"),
     ("duetty upstreams off files --tool write_file", "this tool is not called any more"),
     ('duetty upstreams call files read_file \'{"path": "README.md"}\'', "call one yourself"),
@@ -36,6 +39,7 @@ EXAMPLES = (
 SOURCES = ("claude-desktop", "claude-code", "cursor", "vscode")
 START_WAIT_S = 90
 CALL_WAIT_S = 86_400
+LOGIN_WAIT_S = 900
 BROWSE_MS = 10_000
 """After its start, for a list that did not come yet."""
 
@@ -60,6 +64,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         turn.add_argument("--tool", help="this tool only")
     restart = _action(actions, "restart", "end it, and start it as the settings file says now")
     restart.add_argument("upstream", metavar="NAME")
+    login = _action(actions, "login", "sign in to one that asks for it, in a browser")
+    login.add_argument("upstream", metavar="NAME")
+    login.add_argument("--no-browser", action="store_true", help="print the page, and open nothing")
+    login.add_argument(
+        "--returned",
+        metavar="ADDRESS",
+        help="where a browser on another machine was sent after you signed in",
+    )
     trust = _action(actions, "trust", "accept its new and changed tools, after a look")
     trust.add_argument("upstream", metavar="NAME")
     trust.add_argument("--tool", action="append", help="these only; may be repeated")
@@ -143,6 +155,7 @@ def run(arguments: argparse.Namespace) -> int:
         "on": _turn,
         "off": _turn,
         "restart": _restart,
+        "login": _login,
         "trust": _trust,
         "call": _call,
         "add": _add,
@@ -265,6 +278,43 @@ def _restart(arguments: argparse.Namespace) -> int:
     client = reach(arguments)
     client.post(f"/upstreams/{arguments.upstream}/restart", wait_s=START_WAIT_S)
     return _print_result(_settled(client, arguments.upstream), arguments)
+
+
+def _login(arguments: argparse.Namespace) -> int:
+    client, name = reach(arguments), arguments.upstream
+    before = _find(client.get("/upstreams")["upstreams"], name)
+    path = f"/upstreams/{name}/login"
+    if arguments.returned is not None:
+        client.post(path, {"returned": arguments.returned}, wait_s=START_WAIT_S)
+    else:
+        url = client.post(path, {}, wait_s=START_WAIT_S)["url"]
+        # To standard error: the result is what is printed.
+        print(f"Sign in on this page:\n\n  {visible(url)}\n", file=sys.stderr)
+        if arguments.no_browser or not _opened(url):
+            print(
+                "If your browser is on another machine, it ends at an address that does not open there:\n"
+                f"  duetty upstreams login {name} --returned 'ADDRESS'",
+                file=sys.stderr,
+            )
+    found = client.get("/upstreams")
+    deadline_s = time.monotonic() + LOGIN_WAIT_S
+    while time.monotonic() < deadline_s:
+        now = _find(found["upstreams"], name)
+        if (now["since"], now["error"]) != (before["since"], before["error"]):
+            settled = _settled(client, name)
+            code = _print_result(settled, arguments)
+            return 1 if settled is None or settled["state"] == "needs_login" else code
+        found = client.get("/upstreams", after=found["seq"], wait_ms=30_000, wait_s=60)
+    raise ServerUnreachable("no person signed in")
+
+
+def _opened(url: str) -> bool:
+    """In the browser of this desktop; one that runs in a terminal is not started."""
+    if not (
+        sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    ):
+        return False
+    return url.startswith(("https://", "http://")) and webbrowser.open(url)
 
 
 def _print_result(upstream: dict[str, Any] | None, arguments: argparse.Namespace) -> int:

@@ -5,12 +5,14 @@ import select
 import sys
 import time
 from typing import Any, cast
+from urllib.parse import quote
 
-from duetty.cli.reach import add_instance, paths_of, reach
-from duetty.cli.show import duration, json_text, visible, wants_colour
-from duetty.client import session_path
+from duetty.cli.reach import add_instance, hub_place, reach
+from duetty.cli.show import duration, json_text, second, visible, wants_colour
+from duetty.client import Client, HubClient, session_path
+from duetty.client.hub_address import HubAddress
 from duetty.client.view_protocol import Viewing
-from duetty.errors import ServerUnreachable
+from duetty.errors import BadArguments, ServerUnreachable
 
 MAX_STREAMS = 256
 """What the server takes on one connection; sessions beyond it are listed, not followed."""
@@ -18,6 +20,7 @@ MAX_STREAMS = 256
 EXAMPLES = (
     ("duetty watch", "every session: what it runs, how that ends, what it waits for"),
     ("duetty watch build", "one session"),
+    ("duetty watch --server laptop", "those of a machine of a hub; laptop/build is one of them"),
     ("duetty watch --json | jq .", "one JSON object a line, for scripts"),
 )
 
@@ -27,15 +30,30 @@ _QUIET = frozenset({"title", "bell", "viewers", "input", "mode", "focus"})
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_instance(parser)
+    parser.add_argument("--server", metavar="MACHINE", help="a machine of a hub")
     parser.add_argument("session", nargs="*", metavar="SESSION", help="every one when left out")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    client = reach(arguments)  # tells clearly when there is no server
+    machine = arguments.server or next(
+        (each.partition("/")[0] for each in arguments.session if "/" in each), ""
+    )
+    is_elsewhere = machine or arguments.hub
+    # Either tells clearly when there is no server.
+    place = hub_place(arguments, machine) if is_elsewhere else reach(arguments).place
+    client = HubClient(place) if isinstance(place, HubAddress) else Client(place)
+    if arguments.server:
+        arguments.server = _shown_name(client, arguments.server)
+        arguments.session = [
+            each if "/" in each else f"{arguments.server}/{each}" for each in arguments.session
+        ]
     for name in arguments.session:
-        client.get(session_path(name))  # and when there is nothing to watch for
-    viewing = Viewing.connect(paths_of(arguments).server_socket)
+        on, _, session = name.rpartition("/")
+        client.get(
+            session_path(session), server=on or None
+        )  # and when there is nothing to watch for
+    viewing = Viewing.connect(place)
     try:
         _Watch(viewing, arguments).run()
     except ServerUnreachable:
@@ -46,11 +64,30 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _shown_name(client: Client, machine: str) -> str:
+    """By which the hub names its sessions.
+
+    Raises:
+        BadArguments: if it did not join.
+    """
+    found = client.get(f"/servers/{quote(machine, safe='')}")
+    if not found["address"].startswith("node:"):
+        raise BadArguments(
+            f"{machine!r} did not join this server by itself",
+            hint="`duetty watch` there, or `duetty join` from there",
+        )
+    names = [each["hostname"] for each in client.get("/servers")]
+    hostname = str(found["hostname"])
+    return hostname if names.count(hostname) == 1 else str(found["server_id"])
+
+
 class _Watch:
     def __init__(self, viewing: Viewing, arguments: argparse.Namespace) -> None:
         self._viewing = viewing
         self._is_json: bool = arguments.json
         self._only: list[str] = arguments.session
+        self._prefix = f"{arguments.server}/" if arguments.server else ""
+        self._listed: dict[str, str] = {}
         self._names: dict[int, str] = {}
         self._lines: dict[str, tuple[str | None, float]] = {}
         """By block: its command line and when it began."""
@@ -79,11 +116,7 @@ class _Watch:
         match message["type"]:
             case "sessions" if not self._only:
                 for session in message["sessions"]:
-                    if session["state"] != "exited":
-                        self._follow(session["name"])
-                    self._say(
-                        {"session": session["name"], "event": "listed", "state": session["state"]}
-                    )
+                    self._list(session)
             case "session":
                 self._changed(message)
             case "event":
@@ -93,9 +126,23 @@ class _Watch:
             case _:
                 pass
 
+    def _list(self, session: dict[str, Any]) -> None:
+        """The list of a hub comes again when a machine came or left: only news is printed."""
+        name, away_since = session["name"], session.get("away_since")
+        if not name.startswith(self._prefix):
+            return
+        state = session["state"] if away_since is None else f"away since {second(away_since)}"
+        if state != "exited" and away_since is None:
+            self._follow(name)
+        if self._listed.get(name) != state:
+            self._listed[name] = state
+            self._say({"session": name, "event": "listed", "state": state})
+
     def _changed(self, message: dict[str, Any]) -> None:
         name, old_name = message["name"], message.get("old_name")
         if self._only and not {name, old_name} & set(self._only):
+            return
+        if not name.startswith(self._prefix):
             return
         if message["change"] == "renamed":
             self._names = {

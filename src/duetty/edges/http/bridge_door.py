@@ -23,10 +23,9 @@ from duetty.errors import (
     AuthInvalid,
     AuthRequired,
     BadArguments,
-    Deadline,
     DuettyError,
     RoomNotFound,
-    Unavailable,
+    with_executed,
 )
 from duetty.ops import OPERATIONS, Dispatcher
 from duetty.wire.json_values import MAX_VALUES, has_few_values
@@ -62,7 +61,7 @@ def bridge_routes(
                 asking = ask(request, actor, body)
                 result = await while_wanted(asking, actor, request, guard, stopping)
             except DuettyError as error:
-                return error_response(_with_executed(error))
+                return error_response(with_executed(error))
             return Response(encoded_result(result), media_type="application/json")
 
         return answered
@@ -115,7 +114,7 @@ async def list_sessions(
             "lastActivityMs": each.last_activity_ms,
         }
         for each in terminals
-        if each.state != "exited"
+        if each.state != "exited" and each.away_since is None
     ]
     return {"seq": found.seq, "sessions": hosts + shells}
 
@@ -175,10 +174,3 @@ async def _body(request: Request) -> dict[str, Any]:
     if not isinstance(parsed, dict):
         raise BadArguments("the body is not a JSON object")
     return cast("dict[str, Any]", parsed)
-
-
-def _with_executed(error: DuettyError) -> DuettyError:
-    """Every error at this door says whether anything can have run."""
-    may_have_run = isinstance(error, Deadline | Unavailable) or type(error) is DuettyError
-    error.details = {"executed": "unknown" if may_have_run else False, **error.details}
-    return error

@@ -1,7 +1,7 @@
 """What a hub asks of this node, over the WebSocket that the node opened: answered by the same application."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from typing import Any, Literal, cast
 from urllib.parse import unquote
 
@@ -9,6 +9,7 @@ import anyio
 from starlette.types import ASGIApp, Message
 
 from duetty.calls import Scope
+from duetty.clock import Clock
 from duetty.edges.http.auth import FROM_HUB
 from duetty.edges.http.errors import error_body
 from duetty.edges.http.operations import MANNER
@@ -21,11 +22,15 @@ from duetty.ops import (
     Kind,
     Opening,
     hub_actor,
+    logged,
     packed,
     unpacked,
 )
 
 Once = Callable[[str, str, bytes, Callable[[], Awaitable[bytes]]], Awaitable[bytes]]
+
+MAX_LOGGED = 200
+"""Characters of what a hub says, in one field of the log."""
 
 _NOT_DONE = (429, 503)
 _HEADERS = frozenset({"content-type", "accept", "last-event-id"})
@@ -42,9 +47,11 @@ class HubRequests:
         hub: str,
         allowed: frozenset[Scope],
         once: Once,
+        clock: Clock,
         prefix: str = "",
     ) -> None:
         """`once` runs what has one command id of one caller once."""
+        self._clock = clock
         self._once = once
         self._app = app
         self._hub = hub
@@ -62,17 +69,37 @@ class HubRequests:
         elif opening.head.get("type") == "websocket":
             await self._socket(opening)
         elif opening.head.get("method") in ("GET", "HEAD") or not opening.head.get("command_id"):
-            await _Exchange(opening).serve(self._app, self._scope(opening, "http"))
+            with self._logged(opening, reads=True):
+                await _Exchange(opening).serve(self._app, self._scope(opening, "http"))
         else:
-            await self._command(opening)
+            with self._logged(opening, reads=False) as line:
+                await self._command(opening, line)
 
-    async def _command(self, opening: Opening) -> None:
+    def _logged(
+        self, opening: Opening, *, reads: bool
+    ) -> AbstractContextManager[dict[str, object]]:
+        head = opening.head
+        caller = cast("dict[str, object]", head.get("caller") or {})
+        return logged(
+            "call_of_hub",
+            self._clock,
+            reads=reads,
+            command_id=str(head.get("command_id", ""))[:MAX_LOGGED],
+            method=str(head.get("method", ""))[:MAX_LOGGED],
+            path=str(head.get("target", "")).partition("?")[0][:MAX_LOGGED],
+            caller=str(caller.get("name", ""))[:MAX_LOGGED],
+        )
+
+    async def _command(self, opening: Opening, line: dict[str, object]) -> None:
         """What changes something: done once, also when the hub asks again over another link."""
         exchange = _Kept(opening)
         await exchange.gather_body()
         head = opening.head
 
+        line["ran"] = False
+
         async def run() -> bytes:
+            line["ran"] = True
             await exchange.serve(self._app, self._scope(opening, "http"))
             if exchange.status in _NOT_DONE:
                 raise _Refused(exchange.answer)
@@ -90,6 +117,7 @@ class HubRequests:
             body = error_body(error.code, error.message, hint=error.hint, details=error.details)
             answer = packed({"status": 409}, body)
         reply, body = unpacked(answer)
+        line["status"] = reply.get("status")
         await _answered(opening.stream, reply, body, end=True)
 
     def _scope(self, opening: Opening, kind: Literal["http", "websocket"]) -> dict[str, Any]:

@@ -135,6 +135,13 @@ def source_of(address: str) -> str:
     return "" if found.is_loopback else str(found)
 
 
+_KEPT = (
+    "transport", "parser", "pipeline", "_running", "_refused", "_upgraded", "_unread", "_in_message",
+    "_head_bytes", "_strangers", "_shares", "_owner", "_give_back",
+)  # fmt: skip
+"""By a connection that has become a WebSocket: what its end and its credential's share need."""
+
+
 class PeerCheckedProtocol(HttpToolsProtocol):
     """Closes a unix-socket connection from another user before it can say anything, and any
     connection that says too much or too little before its request is whole.
@@ -268,6 +275,13 @@ class PeerCheckedProtocol(HttpToolsProtocol):
         except (ValueError, KeyError):
             self._upgraded = False
             self.send_400_response("")
+        else:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """It lives on as long as its WebSocket, to give a share back; a hub has thousands of them."""
+        self.parser = self._running = None
+        self.__dict__ = {name: self.__dict__[name] for name in _KEPT}
 
     def on_headers_complete(self) -> None:
         self._in_message = True

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, cast
 
 import anyio
+from anyio.abc import TaskGroup
 from pydantic_core import from_json, to_json
 from starlette.types import Message, Receive, Scope, Send
 
@@ -19,6 +20,9 @@ BATCHING = ("2024-11-05", "2025-03-26")
 """The others say that a body is one message, and the SDK refuses what is not."""
 
 MAX_MESSAGES = 100
+
+BEHIND_S = 0.02
+"""A message that takes longer waits for something, and the next one begins beside it."""
 
 _ACCEPTED = 202
 
@@ -37,7 +41,7 @@ class Batch:
             for message in self._messages:
                 part = partial(self._serve_one, serve, to_json(message), scope, stream)
                 if _is_request(message):
-                    tasks.start_soon(part)
+                    await _begin(tasks, part)
                 else:
                     await part()  # what comes after it may rely on it
         await stream.end()
@@ -56,6 +60,21 @@ class Batch:
         headers.append((b"content-length", b"%d" % len(body)))
         part = _Part(stream)
         await serve({**scope, "headers": headers}, receive, part.send)
+
+
+async def _begin(tasks: TaskGroup, part: Callable[[], Awaitable[None]]) -> None:
+    """The next one begins when this one is over, or has waited: a hundred at once would hold everybody up."""
+    over = anyio.Event()
+
+    async def serve() -> None:
+        try:
+            await part()
+        finally:
+            over.set()
+
+    tasks.start_soon(serve)
+    with anyio.move_on_after(BEHIND_S):
+        await over.wait()
 
 
 def may_batch(version: str, peer: Peer | None) -> bool:

@@ -45,7 +45,7 @@ from duetty.edges.mcp.elicitation import (
     host_by_task,
 )
 from duetty.edges.mcp.errors import json_rpc_code, protocol_error
-from duetty.edges.mcp.peer import Peer
+from duetty.edges.mcp.peer import Choice, Peer
 from duetty.edges.mcp.plain_calls import (
     MAX_ENVELOPES,
     Envelope,
@@ -184,6 +184,7 @@ class Use:
                 return shape(await run_in_session(self.tool, calls, given, self.known))
             return shape(self._cut_off())
         except DuettyError as error:
+            error = calls.of_hub(error)
             if json_rpc_code(error) is None:
                 return shape(failed(error))
             return protocol_error(error)
@@ -191,7 +192,7 @@ class Use:
             return crashed(error)
 
     def _cut_off(self) -> Answer:
-        stopping = ServerStopping()
+        stopping = self.calls.of_hub(ServerStopping())
         if self.tool.cut_off is None:
             return failed(stopping)
         return self.tool.cut_off(self.arguments, stopping.message)
@@ -348,6 +349,8 @@ class Core:
             peer.abilities = abilities_of(context)
             peer.client = client_name(context)
             peer.tell = partial(tell_client, connection)
+            if context.request is None:
+                self.tell_of_left(peer, self._caller(context))
         if "host" not in connection.state and abilities_of(context):
             client = host_by_connection(connection, self.calls(context).caller.actor)
             connection.state["host"] = client
@@ -487,7 +490,11 @@ class Core:
     def _use(self, context: Context, name: str, arguments: Json | None) -> Use:
         found = self._tools.get(name)
         if found is None:
-            raise MCPError(code=t.INVALID_PARAMS, message=f"Unknown tool: {name[:100]}")
+            raise MCPError(
+                code=t.INVALID_PARAMS,
+                message=f"Unknown tool: {name[:100]}",
+                data={"executed": False},
+            )
         tool, check = found
         return Use(
             tool=tool,
@@ -517,26 +524,46 @@ class Core:
         if client is not None or connection is not None:
             actor = replace(caller.actor, client=client, connection=connection)
             caller = replace(caller, actor=actor)
-        calls = Calls(dispatcher=self._dispatcher, caller=caller, dialect=dialect)
-        calls = replace(calls, how_to_start=self._how_to_start.get(dialect))
-        if peer is not None:
-            calls = replace(calls, choice=peer.choice, room_choice=peer.room_choice)
+        calls = Calls(
+            dispatcher=self._dispatcher,
+            caller=caller,
+            dialect=dialect,
+            how_to_start=self._how_to_start.get(dialect),
+            choice=Choice() if peer is None else peer.choice,
+            room_choice=Choice() if peer is None else peer.room_choice,
+        )
         if peer is None or peer.tell is None:
             return calls
         return replace(calls, later=partial(self._later, peer, calls))
 
-    def _later(self, peer: Peer, calls: Calls, telling: Telling) -> None:
-        """Tell the client when it is over, for as long as it is there."""
-        key = f"later {calls.id}"
-        if sum(str(each).startswith("later ") for each in peer.calls) >= MAX_LATER:
+    def tell_of_left(self, peer: Peer, caller: Caller) -> None:
+        """A client is back, and has a stream: it hears of what it left running before."""
+        if self._dialect.left is None:
             return
+        name = self._dialect.part_with(lambda part: part.left is not None)
+        calls = self._calls(caller, peer.client, name, peer)
+
+        async def tell(left: Callable[[Calls], Awaitable[Sequence[tuple[str, Telling]]]]) -> None:
+            with suppress(DuettyError):
+                for what, telling in await left(calls):
+                    self._later(peer, calls, what, telling)
+
+        self.group.start_soon(tell, self._dialect.left)
+
+    def _later(self, peer: Peer, calls: Calls, what: str, telling: Telling) -> None:
+        """Tell the client when it is over, for as long as it is there."""
+        key = f"later {what}"
+        under_way = sum(str(each).startswith("later ") for each in peer.calls)
+        if key in peer.calls or what in peer.heard or under_way >= MAX_LATER or peer.is_gone:
+            return
+        scope = peer.calls[key] = anyio.CancelScope()
 
         async def tell() -> None:
-            with anyio.CancelScope() as scope, suppress(DuettyError):
-                peer.calls[key] = scope
+            with scope, suppress(DuettyError):
                 try:
                     news = await telling(calls)
-                    if peer.tell is not None:
+                    if peer.tell is not None and news is not None:
+                        peer.heard.append(what)
                         await peer.tell(news)
                 finally:
                     peer.calls.pop(key, None)
@@ -648,7 +675,7 @@ class Core:
             for each in self._dialect.resources
             if each.is_of_session
         ]
-        first = _place(params)
+        first = place_of(params)
         after = first + PAGE_SIZE
         return t.ListResourcesResult(
             resources=listed[first:after],
@@ -822,7 +849,9 @@ async def guarded(work: Awaitable[Any]) -> Any:
 def crashed(error: Exception) -> MCPError:
     log.error("mcp_call_crashed", exc_info=error)
     return MCPError(
-        code=t.INTERNAL_ERROR, message="something went wrong here; the server's log says what"
+        code=t.INTERNAL_ERROR,
+        message="something went wrong here; the server's log says what",
+        data={"executed": "unknown"},
     )
 
 
@@ -837,7 +866,8 @@ def _result_or_raise(outcome: Outcome) -> t.CallToolResult:
     return outcome
 
 
-def _place(params: t.PaginatedRequestParams | None) -> int:
+def place_of(params: t.PaginatedRequestParams | None) -> int:
+    """Where the page begins that is asked for."""
     cursor = params.cursor if params is not None else None
     if cursor is None:
         return 0

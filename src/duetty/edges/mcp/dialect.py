@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote
 from duetty import __version__
 from duetty.calls import Actor
 from duetty.edges.mcp.peer import Choice, Peer
-from duetty.errors import BadSetting, DuettyError
+from duetty.errors import BadSetting, DuettyError, with_executed
 from duetty.hosts import HostClient, Hosts
 from duetty.ops import Bounds, HostAsk, Progress, Watch
 
@@ -30,6 +30,9 @@ class Dispatching(Protocol):
 
     @property
     def hosts(self) -> Hosts: ...
+
+    @property
+    def has_left_runs(self) -> bool: ...
 
     async def call(
         self,
@@ -85,8 +88,8 @@ class Calls:
     how_to_start: str | None = None
     """A session, in this vocabulary."""
 
-    later: Callable[["Telling"], None] | None = None
-    """Notifies this client, where it can be notified, of the end of a background run."""
+    later: Callable[[str, "Telling"], None] | None = None
+    """Notifies this client, where it can be notified, of the end of what has this id, once."""
 
     async def __call__(self, operation: str, arguments: Mapping[str, object] | None = None) -> Any:
         return await self.dispatcher.call(
@@ -99,13 +102,17 @@ class Calls:
             progress=self.progress,
         )
 
+    def of_hub(self, error: DuettyError) -> DuettyError:
+        """Each error that a user of a hub gets says whether anything can have run."""
+        return error if self.caller.actor.user is None else with_executed(error)
+
     def watch(self) -> AbstractContextManager[Watch]:
         """All sessions that this caller may see, and every change of their list."""
         return self.dispatcher.watch(self.caller.actor)
 
 
-Telling = Callable[[Calls], Awaitable[Json]]
-"""Waits for the end of something, and gives what there is to tell of it."""
+Telling = Callable[[Calls], Awaitable[Json | None]]
+"""Waits for the end of something, and gives what there is to tell of it, if there is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +151,11 @@ def failed(error: DuettyError, **known: object) -> Answer:
     content = {"error": fields, **besides, **known}
     # The message stands before it.
     without = {name: value for name, value in fields.items() if name != "message"}
-    news = {name: value for name, value in content.items() if value not in (None, False, [])}
+    news = {
+        name: value
+        for name, value in content.items()
+        if value not in (None, False, []) or name == "executed"
+    }
     return Answer(content=content, text=news | {"error": without}, failure=message)
 
 
@@ -441,6 +452,9 @@ class Dialect:
     how_to_start: str | None = None
     """A session, by its own tools."""
 
+    left: Callable[[Calls], Awaitable[Sequence[tuple[str, Telling]]]] | None = None
+    """What to tell a client of that comes back, by id: it left that running, perhaps under another server."""
+
     server: ServerInfo = ServerInfo()
     live: Live | None = None
     parts: Sequence["Dialect"] = ()
@@ -473,6 +487,7 @@ def chosen(names: str, known: Mapping[str, Dialect]) -> Dialect:
         tools=[tool for part in parts for tool in part.tools],
         resources=[resource for part in parts for resource in part.resources],
         prompts=[prompt for part in parts for prompt in part.prompts],
+        left=next((part.left for part in parts if part.left is not None), None),
         live=next((part.live for part in parts if part.live is not None), None),
         parts=parts,
     )

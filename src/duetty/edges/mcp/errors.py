@@ -51,6 +51,8 @@ def protocol_error(error: DuettyError) -> MCPError:
     fields: dict[str, object] = {"code": error.code}
     if error.hint:
         fields["hint"] = _sayable(error.hint)
+    if "executed" in error.details:
+        fields["executed"] = error.details["executed"]
     if isinstance(error, UpstreamFault) and "rpc_data" in error.details:
         fields["data"] = error.details["rpc_data"]  # the upstream's own
     code = json_rpc_code(error) or INTERNAL_ERROR

@@ -99,9 +99,11 @@ class LineReader:
         """Each may be large, and is held until it is read. Some wait for long: one more line is heard then."""
         with anyio.move_on_after(SLOWLY_S):
             while len(self.unanswered) > MAX_UNANSWERED:
-                if self._has_left():
-                    self.gone()
+                has_left = self._has_left()
+                # What is being written fails by itself: cancelled in that moment, the loop would log an error.
                 await anyio.sleep(LOOK_S)
+                if has_left:
+                    self.gone()
 
     def _has_left(self) -> bool:
         """Whether it closed its end; nothing else tells who does not read."""

@@ -6,7 +6,8 @@ answered like any other.
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -21,9 +22,10 @@ from mcp.server.subscriptions import (
 )
 from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import to_json
 
 from duetty.edges.mcp.arguments import Check
-from duetty.edges.mcp.core import Core, Report, Use, guarded, missing_by_era
+from duetty.edges.mcp.core import Core, Report, Use, guarded, missing_by_era, place_of
 from duetty.edges.mcp.dialect import (
     Caller,
     Calls,
@@ -43,6 +45,7 @@ from duetty.edges.mcp.sdk import (
     Context,
     DuettyServer,
     connection_of,
+    is_acceptable,
     is_modern,
     log_level,
     send_log,
@@ -59,10 +62,32 @@ LOG_LEVEL = t.LOG_LEVEL_META_KEY.encode()
 SEND_S = 5.0
 """For log messages to a client that may not read."""
 
+PAGE_BYTES = 512 * 1024
+"""Of tools in one answer: the SDK's client takes an event of at most a megabyte."""
+
+MAX_LISTS, MAX_PAGES = 4, 8
+"""Lists that are kept, of callers who may see different tools; and answers of each."""
+
 _TOOLS = TypeAdapter(list[t.Tool])
 _RESOURCES = TypeAdapter(list[t.Resource])
 _TEMPLATES = TypeAdapter(list[t.ResourceTemplate])
 _PROMPTS = TypeAdapter(list[t.Prompt])
+
+
+@dataclass(frozen=True, slots=True)
+class _List:
+    """The tools of others as some callers see them, and the answers that were made of it."""
+
+    offered: Sequence[Json]
+    tools: list[t.Tool]
+    answers: dict[tuple[str, str | None], Json] = field(
+        default_factory=dict[tuple[str, str | None], Json]
+    )
+    """By revision and cursor, as they go on the wire: to make one of a thousand tools takes 80 ms."""
+
+
+_ASKED: ContextVar[_List] = ContextVar("asked")
+"""What the request that the SDK is given lists."""
 
 
 class LiveCore(Core):
@@ -71,8 +96,8 @@ class LiveCore(Core):
         self._live: Live = live_of(dialect)
         self._of_live = dialect.part_with(lambda part: part.live is not None)
         self.watches.extend(also=self._also, of_others=self._watch_of)
-        self._known: tuple[Sequence[Json], list[t.Tool]] = (), []
-        """Of the last list what passed: most are the same as the one before."""
+        self._lists: list[_List] = []
+        """The last ones, newest first: most are the same as the one before."""
 
     def server(self) -> DuettyServer:
         server = super().server()
@@ -98,15 +123,49 @@ class LiveCore(Core):
 
     # --- tools ----------------------------------------------------------------------
 
+    async def _observed(self, context: Context, call_next: CallNext) -> HandlerResult:
+        if context.method == "tools/list" and is_acceptable(context):
+            call_next = partial(self._listed, call_next)
+        return await super()._observed(context, call_next)
+
+    async def _listed(self, call_next: CallNext, context: Context) -> HandlerResult:
+        """The answer that was made before, where nothing has changed; else the SDK's, which is kept."""
+        offered: Offered = await guarded(self._live.offered(self._theirs(context)))
+        listed = self._list_of(offered.tools)
+        cursor: str | None = (context.params or {}).get("cursor")
+        key = context.protocol_version, cursor
+        if (kept := listed.answers.get(key)) is not None:
+            return kept
+        _ASKED.set(listed)
+        answer: Any = await call_next(context)
+        # Not of places that a client thought of itself: there are as many as tools.
+        if cursor is None or any(
+            each.get("nextCursor") == cursor for each in listed.answers.values()
+        ):
+            if len(listed.answers) >= MAX_PAGES:
+                listed.answers.clear()
+            listed.answers[key] = answer
+        return answer
+
+    def _list_of(self, offered: Sequence[Json]) -> _List:
+        found = next((each for each in self._lists if each.offered == offered), None)
+        if found is None:
+            found = _List(offered, _valid(_TOOLS, offered))
+        self._lists = [found, *(each for each in self._lists if each is not found)][:MAX_LISTS]
+        return found
+
     async def _list_tools(
         self, context: Context, params: t.PaginatedRequestParams | None
     ) -> t.ListToolsResult:
         own = await super()._list_tools(context, params)
-        offered: Offered = await guarded(self._live.offered(self._theirs(context)))
-        if self._known[0] != offered.tools:
-            self._known = offered.tools, _valid(_TOOLS, offered.tools)
-        theirs = self._known[1]
-        return t.ListToolsResult(tools=[*own.tools, *theirs], ttl_ms=0)
+        tools = [*own.tools, *_ASKED.get().tools]
+        first = place_of(params)
+        after = _page_end(tools, first)
+        return t.ListToolsResult(
+            tools=tools[first:after],
+            next_cursor=str(after) if after < len(tools) else None,
+            ttl_ms=0,
+        )
 
     def _use(self, context: Context, name: str, arguments: Json | None) -> Use:
         tool = None if name in self._tools else self._live.tool(name)
@@ -371,6 +430,16 @@ class LiveCore(Core):
 
 def _has_tool(name: str, part: Dialect) -> bool:
     return part.live is not None and part.live.tool(name) is not None
+
+
+def _page_end(tools: Sequence[t.Tool], first: int) -> int:
+    """The place behind the last tool that fits into an answer which begins with this one."""
+    size = 0
+    for place in range(first, len(tools)):
+        size += len(to_json(tools[place], by_alias=True, exclude_none=True))
+        if size > PAGE_BYTES and place > first:
+            return place
+    return len(tools)
 
 
 def _unchecked(arguments: Json) -> Json:

@@ -1,5 +1,6 @@
 """A client on a connection, as far as the SDK has come to know it."""
 
+from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,6 +9,8 @@ import anyio
 
 from duetty.calls import Actor
 from duetty.hosts import Ability
+
+MAX_HEARD = 256
 
 
 @dataclass(slots=True, kw_only=True)
@@ -48,6 +51,9 @@ class Peer:
         default_factory=dict[str | int, anyio.CancelScope]
     )
     """Plain calls on their way, by id."""
+
+    heard: deque[str] = field(default_factory=lambda: deque[str](maxlen=MAX_HEARD))
+    """Ids of what it was notified of, the newest of them."""
 
     choice: Choice = field(default_factory=Choice)
     """The session that it means where it names none."""

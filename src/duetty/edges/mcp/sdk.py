@@ -16,7 +16,7 @@ from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
-from mcp.server.streamable_http import StreamableHTTPServerTransport
+from mcp.server.streamable_http import GET_STREAM_KEY, StreamableHTTPServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.dispatcher import Outbound, coerce_request_id
 from mcp.shared.exceptions import MCPError
@@ -163,6 +163,17 @@ def is_modern(context: Context) -> bool:
     return context.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
+def is_acceptable(context: Context) -> bool:
+    """Whether the SDK would hand this request to its handler: what is answered before it looks must pass here."""
+    if not (is_modern(context) or connection_of(context).initialize_accepted):
+        return False
+    try:
+        methods.validate_client_request(context.method, context.protocol_version, context.params)
+    except (KeyError, ValueError):
+        return False
+    return True
+
+
 def connection_of(context: Context) -> Connection:
     """The client's connection; there is no public way to it."""
     return context.session._connection  # pyright: ignore[reportPrivateUsage]
@@ -239,6 +250,14 @@ def http_session(context: Context) -> str | None:
 def server_info(server: Server[Any]) -> bytes:
     """What every result of the modern era carries in `_meta`, as JSON."""
     return to_json({t.SERVER_INFO_META_KEY: server.server_info_stamp})
+
+
+def has_stream(manager: StreamableHTTPSessionManager, session: str) -> bool | None:
+    """Whether the client of this session reads messages that it did not ask for; None: it is gone."""
+    transport = manager._server_instances.get(session)  # pyright: ignore[reportPrivateUsage]
+    if transport is None:
+        return None
+    return GET_STREAM_KEY in transport._request_streams  # pyright: ignore[reportPrivateUsage]
 
 
 @contextmanager

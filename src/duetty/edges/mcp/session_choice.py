@@ -38,7 +38,8 @@ async def run_in_session(tool: Tool, calls: Calls, given: Json, known: Json) -> 
         except NoActiveSession as error:
             if tool.opens_session:
                 return await tool.run(calls, given)
-            raise NoActiveSession(error.message, hint=calls.how_to_start or error.hint) from error
+            hint = calls.how_to_start or error.hint
+            raise NoActiveSession(error.message, hint=hint, details=error.details) from error
     answer = await tool.run(calls, given | known)
     return _with_session(answer, word, known[word])
 

@@ -155,11 +155,14 @@ class Watches:
         give_back = self._taken(calls, needed)
         try:
             async with anyio.create_task_group() as tasks:
+                watches: list[tuple[Watching, str]] = []
                 for uri in uris:
                     # One that does not exist is accepted, as the revision says, and never changes.
                     with suppress(DuettyError):
                         if (watch := await self._watch_of(uri, calls)) is not None:
-                            tasks.start_soon(_quietly, watch, _updated(bus, uri))
+                            watches.append((watch, uri))
+                for watch, uri in watches:  # at once: none has news before the listener is there
+                    tasks.start_soon(_quietly, watch, _updated(bus, uri))
                 if wanted.resources_list_changed:
                     tasks.start_soon(_quietly, partial(_watch_names, calls), _list_changed(bus))
                 if self._also is not None:
@@ -241,8 +244,11 @@ async def _watch_session(calls: Calls, session: str, known: Any, tell: Tell) -> 
 
 
 async def _watch_list(calls: Calls, tell: Tell) -> None:
-    """Every change of what a list of sessions shows."""
+    """Every change of what a list of sessions shows; at first, that what the caller left running has ended."""
     with calls.watch() as watch:
+        with suppress(DuettyError):
+            if not all(each.running for each in await calls("command.left")):
+                await tell()
         await _watch_sessions(watch, tell, lambda event: True)
 
 

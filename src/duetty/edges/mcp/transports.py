@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 
 import anyio
 from anyio.abc import ByteStream, TaskGroup, TaskStatus
@@ -17,12 +18,21 @@ from duetty.edges.mcp.dialect import Caller, Dialect, Dispatching, chosen
 from duetty.edges.mcp.exchange import body_of, exchange, refuse_body
 from duetty.edges.mcp.lines import Lines
 from duetty.edges.mcp.live_dialect import LiveCore
-from duetty.edges.mcp.sdk import MAX_MESSAGE_BYTES, OPENING, DuettyServer, OwnedSessions
-from duetty.ops import Live, Shares
+from duetty.edges.mcp.sdk import (
+    MAX_MESSAGE_BYTES,
+    OPENING,
+    DuettyServer,
+    OwnedSessions,
+    has_stream,
+)
+from duetty.ops import Live, Shares, timed
 from duetty.wire.json_values import MAX_VALUES, has_few_values
 
 HTTP_IDLE_S = 1_800
 """Many clients never say that they are done; 40 kB and two tasks wait this long for each."""
+
+STREAM_S, STREAM_LOOK_S = 5.0, 0.02
+"""For a stream that was asked for to open, and between two looks: the SDK has no event for it."""
 
 # At its own level the SDK logs every connection, with the id by which it is known.
 logging.getLogger("mcp").setLevel(logging.WARNING)
@@ -40,6 +50,16 @@ class Served:
         self.server: DuettyServer = core.server()
         # No settings for Host and Origin: every request was admitted before it came here.
         self.http = OwnedSessions(self.server, live, shares, idle_s=HTTP_IDLE_S)
+
+    async def tell_of_left(self, session: str, caller: Caller) -> None:
+        """The client opens its stream, perhaps again."""
+        with anyio.move_on_after(STREAM_S):
+            while (is_open := has_stream(self.http, session)) is not None:
+                peer = self.core.http_peer(session, caller.actor)
+                if peer is not None and is_open:
+                    self.core.tell_of_left(peer, caller)
+                    return
+                await anyio.sleep(STREAM_LOOK_S)
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Holds the HTTP side's connections, tasks and watches; they end with it."""
@@ -124,14 +144,18 @@ class Transports:
         if isinstance(left, Batch):
 
             async def one(scope: Scope, receive: Receive, send: Send) -> None:
-                await self.http(caller, dialects, scope=scope, receive=receive, send=send)
+                part = self.http(caller, dialects, scope=scope, receive=receive, send=send)
+                await timed(part, partial(fairness.ran, caller.actor.identity))
 
+            fairness = self.dispatcher.bounds.fairness
             await left.answer(one, scope=scope, send=send)
             return
         token = AccessToken(token="", client_id=caller.actor.identity, scopes=[])
         # The SDK serves a session only to the user that opened it.
         user = AuthenticatedUser(token)
         OPENING.set(caller.actor)
+        if scope["method"] == "GET" and (session := dict(headers).get(b"mcp-session-id")):
+            served.core.group.start_soon(served.tell_of_left, session.decode("latin-1"), caller)
         await served.http.handle_request({**scope, SCOPE_CALLER: caller, "user": user}, left, send)
 
     async def lines(self, caller: Caller, stream: ByteStream) -> None:

@@ -9,6 +9,7 @@ from functools import cache, lru_cache
 from posixpath import join, normpath
 from typing import NamedTuple
 
+from duetty.policy.late_pattern import late_pattern
 from duetty.policy.proving.recogniser import Glob
 
 
@@ -69,7 +70,7 @@ _NAMES = (
 )
 """In small letters, as they are found in any case."""
 
-_SECRET_NAMES = re.compile(_NAMES, re.VERBOSE)
+_SECRET_NAMES = late_pattern(_NAMES, re.VERBOSE)
 
 
 @cache
@@ -136,7 +137,7 @@ a search that left out `secrets.py` would not tell the truth about the code. As 
 since `diff` prints them.
 """
 
-_PUBLIC = re.compile(
+_PUBLIC = late_pattern(
     r"/dev/null"
     r"|/etc/(?:os-release|lsb-release|debian_version|issue|timezone|localtime|shells|protocols|services|mime\.types)"
     r"|/proc/(?:cpuinfo|meminfo|version|uptime|loadavg|filesystems|stat|diskstats|vmstat)"
@@ -151,14 +152,14 @@ def is_secret(path: str) -> bool:
     return _secret_in_any_case().search(path) is not None
 
 
-_SOUGHT = re.compile(
+_SOUGHT = late_pattern(
     r"passw(?:or)?d|passphrase|secret|credential|(?:api|access|private|auth|aws)\W?.{0,6}(?:key|token)|akia",
     re.IGNORECASE,
 )
-_INDEFINITE = re.compile(r"\\.|\[\^?\]?[^]]*\]|.?[*?]|\{[0-9,]*\}")
-_EITHER = re.compile(r"[|\n]")
+_INDEFINITE = late_pattern(r"\\.|\[\^?\]?[^]]*\]|.?[*?]|\{[0-9,]*\}")
+_EITHER = late_pattern(r"[|\n]")
 """Between what a search looks for: each line of a pattern is one of its own."""
-_SPECIFIC = re.compile(r"[^\W_].*[^\W_]")
+_SPECIFIC = late_pattern(r"[^\W_].*[^\W_]")
 
 
 def search_problem(pattern: str) -> str | None:
@@ -293,8 +294,8 @@ def _shortened(signs: list[str], text: str, *, turned: bool = False) -> list[lis
     return [rest[::-1] if turned else rest for rest in rests if rest]
 
 
-_STARS = re.compile(r"\*{2,}")
-_SIGN = re.compile(r"\[[^]]*\]|.", re.DOTALL)
+_STARS = late_pattern(r"\*{2,}")
+_SIGN = late_pattern(r"\[[^]]*\]|.", re.DOTALL)
 
 
 def meet(pattern: str, names: str, *, dotted: bool = False) -> bool:

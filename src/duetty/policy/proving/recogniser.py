@@ -22,6 +22,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from duetty.policy.late_pattern import late_pattern
 from duetty.policy.values import new
 from duetty.shell import SHELL_KINDS
 
@@ -49,14 +50,14 @@ RESERVED = frozenset(
 _PLAIN_WORD = "[A-Za-z0-9_./,:+@-][A-Za-z0-9_./,:=+@%-]*"
 """A word that no shell looks into. A leading `=` is a path in zsh, a leading `%` a process in fish."""
 
-_PLAIN = re.compile(_PLAIN_WORD)
+_PLAIN = late_pattern(_PLAIN_WORD)
 
 _LITERAL = "[A-Za-z0-9_./,:=+@%*?~^-]"
 _QUOTED = r"""(?: (?<=@)\{[A-Za-z0-9]+\} | '[^'\n]*' | "[^"$`\\!\n]*(?:\\[^!\n][^"$`\\!\n]*)*"
     | \$'[^'\\!\n]*(?:\\[ntr\\'"][^'\\!\n]*)*' | \\[] "'$`\\*?()[{}<>|&;\#~!.] )"""
 """Each piece begins with a sign that no literal run holds, so a word can be cut in one way only."""
 
-_TOKEN = re.compile(
+_TOKEN = late_pattern(
     rf"""
       (?P<plain> [ \t]* (?P<text>{_PLAIN_WORD}) (?=[ \t\n;|]|\Z) )
     | (?P<blank>[ \t]+)
@@ -76,30 +77,30 @@ _PLAIN_FOUND, _TEXT, _BLANK, _REDIRECT, _JOIN, _NEWLINE, _WORD, _BRACKET, _COMME
     1, 11
 )
 
-_PIECE = re.compile(r"""'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)|\$'((?:[^'\\]|\\.)*)'|([^'"\\$]+)""")
-_IN_DOUBLE = re.compile(r'\\(["$`\\])')
-_IN_ANSI = re.compile(r"\\(.)")
+_PIECE = late_pattern(r"""'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)|\$'((?:[^'\\]|\\.)*)'|([^'"\\$]+)""")
+_IN_DOUBLE = late_pattern(r'\\(["$`\\])')
+_IN_ANSI = late_pattern(r"\\(.)")
 _ANSI = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"'}
 """No others: what is left makes control characters, or a letter that is not to be seen."""
 
-_PROGRAM = re.compile(r"(?:/(?:usr/)?bin/)?[A-Za-z0-9_][A-Za-z0-9_.+-]*|:")
+_PROGRAM = late_pattern(r"(?:/(?:usr/)?bin/)?[A-Za-z0-9_][A-Za-z0-9_.+-]*|:")
 
-_GLOB = re.compile(r"(?:[A-Za-z0-9_./]|--[a-z][a-z-]*=)[A-Za-z0-9_./,:=+@%*?-]*")
+_GLOB = late_pattern(r"(?:[A-Za-z0-9_./]|--[a-z][a-z-]*=)[A-Za-z0-9_./,:=+@%*?-]*")
 """What a glob finds begins as the word does, so it can become an operand and never an option."""
 
-_REVISION = re.compile(
+_REVISION = late_pattern(
     r"(?:[A-Za-z0-9_./@-]*[A-Za-z0-9_@])?(?:@\{[A-Za-z0-9]+\})?(?:[~^][0-9]*)*(?:\.\.\.?[A-Za-z0-9_./~^-]*)?"
 )
 """`HEAD~2`, `main^`, `stash@{0}`: literal, but a zsh or fish may be set up to see patterns in them."""
 
-_ODD = re.compile(r"[^\t\n -~]")
-_LATIN = re.compile(r"[\t\n -~\u00a1-\u00ac\u00ae-\u024f]*")
+_ODD = late_pattern(r"[^\t\n -~]")
+_LATIN = late_pattern(r"[\t\n -~\u00a1-\u00ac\u00ae-\u024f]*")
 """Beyond ASCII only letters that look like nothing else, and only within quotes."""
 
-_SIMPLE = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9_.+-]*(?: {_PLAIN_WORD}+)*")
+_SIMPLE = late_pattern(rf"[A-Za-z0-9_][A-Za-z0-9_.+-]*(?: {_PLAIN_WORD}+)*")
 """One command of plain words: most lines, and read at once."""
 
-_UNQUOTED_SAFE = re.compile(r"[A-Za-z0-9_./,:=+@%-]+")
+_UNQUOTED_SAFE = late_pattern(r"[A-Za-z0-9_./,:=+@%-]+")
 
 
 class Glob(str):
@@ -198,7 +199,7 @@ def quote(word: str) -> str:
     return "'" + word.replace("'", "'\"'\"'") + "'"
 
 
-_NEVER = re.compile(
+_NEVER = late_pattern(
     r"""(?: [^'"\\$`()\#!<>&~] | '[^'\n]*' | "[^"$`\\!\n]*" | && | (?:>>?|<)[ ]?/dev/null | >&[12] | &>[ ]?/dev/null )*
       (?: \$(?!') | [`()] | !(?![ \t]) | (?<=[^\s;|])\# | >> (?!&|[ ]?/dev/null) | > (?!>|&|[ ]?/dev/null) | < (?![ ]?/dev/null) | & (?![&>]) | (?<=[ ])~ )
       | [A-Za-z_]\w*=""",

@@ -8,10 +8,11 @@ and variables are set by `set`.
 
 import re
 
+from duetty.policy.late_pattern import late_pattern
 from duetty.policy.scanning.findings import Reading, Simple
 from duetty.policy.scanning.reader import Frame, Reader, UnreadableError, decode_ansi
 
-_TOKENS = re.compile(
+_TOKENS = late_pattern(
     r"""(?:[ \t]|\\\n)*
     (?: ([A-Za-z0-9_./,:=+@%^~!*?\[\]`-]+) (?=[ \t\n;|&)]|\Z)
       | ([0-9]*(?: &>>? | <<+ | >> | >\? | >& | [<>] )(?!>?\|))
@@ -20,13 +21,13 @@ _TOKENS = re.compile(
     re.VERBOSE,
 )
 _NEVER = "((?!))"
-_PIECES = re.compile(
+_PIECES = late_pattern(
     rf"""([^ \t\n'"\\$;&|<>()]+) | '((?:[^'\\]|\\.)*)' | "([^"\\$]*)" | \\\n | \\([xX][0-9a-fA-F]{{1,2}}|u[0-9a-fA-F]{{1,4}}|U[0-9a-fA-F]{{1,8}}|[0-7]{{1,3}}|.)
       | (") | {_NEVER} | (\$) | {_NEVER} | (\() | (['\\])""",
     re.VERBOSE | re.DOTALL,
 )
 _SINGLE, _ESCAPED, _PARENTHESIS = 2, 4, 9
-_IN_DOUBLE = re.compile(r"""([^"\\$]+)|\\(["$\\\n])|(\\)|(")|(\$)""")
+_IN_DOUBLE = late_pattern(r"""([^"\\$]+)|\\(["$\\\n])|(\\)|(")|(\$)""")
 _LETTERS = frozenset("abefnrtvxXuU01234567")
 _OPENING = frozenset(["begin", "if", "while"])
 _HEADED = frozenset(["for", "switch", "function"])

@@ -6,90 +6,91 @@ Patterns over text, for all languages at once. What only a run would tell is not
 import re
 from collections.abc import Iterator
 
+from duetty.policy.late_pattern import late_pattern
 from duetty.policy.proving.paths import is_secret
 from duetty.policy.scanning.places import IMPORTANT, ROOTS, Place, deleted_classes, written_class
 
 MAX_CODE = 262_144
 
 _TEXT = r"""(?:[rbuf]{0,2}"((?:[^"\\\n]|\\.)*)"|[rbuf]{0,2}'((?:[^'\\\n]|\\.)*)')"""
-_STRING = re.compile(_TEXT)
+_STRING = late_pattern(_TEXT)
 _LEAD = r"[\s(]{1,4}(?:[\w.]{1,40}\(\s*){0,2}"
 """From a call's name to its first text: `rmtree(os.path.expanduser("~/x"))`."""
 
-_DELETES = re.compile(
+_DELETES = late_pattern(
     r"(?:\b(rmtree|remove_tree|removedirs|rm_rf!?|rm_r|rm_f|remove_entry_secure|remove_dir|rimraf|rmSync|rmdirSync|rmdir|removeSync|RemoveAll|remove_dir_all|deltree|delete-directory|(?<![\w.])rm(?=\())"
     r"|(?:\b(?:os|fs|promises|File|Dir|FileUtils|Deno|fn)\s*\.\s*|\bcall )(?:remove|delete|rm|truncate|rmdir)(?:Sync)?|\b(?:unlink(?:Sync)?|truncateSync|delete-file))"
     rf"{_LEAD}{_TEXT}"
 )
-_OF_PATH = re.compile(
+_OF_PATH = late_pattern(
     rf"""\w\(\s*{_TEXT}\s*\)\s*\.\s*(unlink|rmdir|deleteDir|deleteRecursively|write_(?:text|bytes)|rename|replace|touch|symlink_to|chmod|open\(\s*["'][wax])"""
 )
-_HOME = re.compile(
+_HOME = late_pattern(
     r"""(?:rmtree|rm_rf|rmSync|remove_tree)[\s(]{1,3}(?:[^;\n]{0,60}(?:Path\.home\(\)|homedir\(\)|Dir\.home|environ\[.HOME.\]|ENV\[.HOME.\]|\$ENV\{HOME\}|getcwd\(\)|process\.cwd\(\)|Dir\.pwd)\s*\)|["'](?:/|~)["'])"""
 )
-_SWEEPS = re.compile(
+_SWEEPS = late_pattern(
     r"""(?:glob|walk|listdir|scandir|iterdir|readdirSync|rglob|Dir\.glob|find)[\s(]{1,3}["'](/|~|/\*+|\*+|\.|/(?:etc|home|usr|var|root|boot)[^"']*)["']"""
 )
-_DELETES_ANY = re.compile(
+_DELETES_ANY = late_pattern(
     r"\b(?:rmtree|os\.(?:remove|unlink|rmdir)|unlink|rmSync|unlinkSync|rm_rf|File\.delete|FileUtils\.rm)\b"
 )
-_WRITES = re.compile(
+_WRITES = late_pattern(
     rf"""\bopen(?:Sync)?[\s(]+{_TEXT}\s*,\s*(?:mode\s*=\s*)?["'][rbt]*[wax+]"""
     rf"""|\b(?:writeFile|appendFile|file_put_contents|createWriteStream|outputFile|File\.write|IO\.write|truncate|chmod|chown)(?:Sync)?[\s(]+(?:0?o?[0-7]+\s*,\s*)?{_TEXT}"""
     rf"""|\b(?:move|renames?|mv|copy\w*|cp|cp_r|symlink|link)(?:Sync)?[\s(]+[^()\n]{{1,80}}?,\s*{_TEXT}"""
     r"""|\bopen[\s(]+[^;"'\n]{1,40},\s*["']\+?>{1,2}\s*([^"'\s]+)["']()"""
     rf"""|\bopen[\s(]+[^;"'\n]{{1,40}},\s*["']\+?>{{1,2}}(?::[\w:()-]+)?["']\s*,\s*{_TEXT}"""
 )
-_MOVES = re.compile(rf"\b(?:move|renames?|mv)(?:Sync)?[\s(]+{_TEXT}")
-_EMPTIES = re.compile(
+_MOVES = late_pattern(rf"\b(?:move|renames?|mv)(?:Sync)?[\s(]+{_TEXT}")
+_EMPTIES = late_pattern(
     r"""open\(\s*["']([^"']+)["']\s*,\s*["']w[bt+]?["']\s*\)(?:\.close\(\)|\.truncate|\s*(?:$|[;\n]))|(?:writeFileSync|file_put_contents|File\.write)\(\s*["']([^"']+)["']\s*,\s*(?:""|'')"""
 )
-_STARTS = re.compile(
+_STARTS = late_pattern(
     r"\b(?:system|popen\d?|getoutput|getstatusoutput|run|call|check_call|check_output|Popen|exec[lv]?[pe]{0,2}|execSync|execFile(?:Sync)?|spawn(?:Sync|lp?e?|vp?e?)?|shell_exec|passthru|proc_open|capture[23]e?|Command|do shell script|shell-command|os\.execute|execute|os:cmd|posix_spawnp?|shell|sh)"
     r"\s*[\s(\[{]{1,4}(?:[\w.]{1,30}\(\s*|shell\s*=\s*\w+,\s*)?(?=[rbuf]{0,2}[\"'`])"
 )
-_BACKQUOTED = re.compile(
+_BACKQUOTED = late_pattern(
     r"""`([^`\n]+)`|(?:%x|qx|(?:system|exec)[\s(]+qw)\s*(?:\(([^)\n]*)\)|\{([^}\n]*)\}|\[([^\]\n]*)\])|\bopen[\s(]+[^;"'\n]{1,40},\s*["']\|([^"'\n]+)"""
 )
-_AWK_PIPES = re.compile(r'"((?:[^"\\]|\\.)*)"\s*\|&?\s*getline|\|&?\s*"((?:[^"\\]|\\.)*)"')
-_JOINED = re.compile(r"""(["'])(?:\s*(?:\+|\.\.?)\s*|[ \t]+)\1""")
+_AWK_PIPES = late_pattern(r'"((?:[^"\\]|\\.)*)"\s*\|&?\s*getline|\|&?\s*"((?:[^"\\]|\\.)*)"')
+_JOINED = late_pattern(r"""(["'])(?:\s*(?:\+|\.\.?)\s*|[ \t]+)\1""")
 """Between two texts that are put together: `"r" + "m"`."""
 
-_COMMA = re.compile(r"\s*,\s*\[?\s*")
-_HOLES = re.compile(r"[$#]?\{[^{}]*\}|%[sdr]|%\(\w+\)s|\$\w+")
+_COMMA = late_pattern(r"\s*,\s*\[?\s*")
+_HOLES = late_pattern(r"[$#]?\{[^{}]*\}|%[sdr]|%\(\w+\)s|\$\w+")
 """Where a language puts a value into a text."""
 
 _ENCODED = r"(?:b64decode|b64_decode|base64_decode|decode_base64|decode64|fromhex|unhexlify|atob|Buffer\.from|fromCharCode|hex2bin|gzinflate|str_rot13|rot_?13|marshal|zlib\.decompress|\[::-1\]|strrev|\breverse\b|\bpack\s*\(|\bchr\s*\(|codecs\.decode|\\x[0-9a-f]{2}\\x|\.join\()"
 _FETCHED = r"(?:urlopen|requests\.get|urllib|Net::HTTP|fetch\(|https?\.get|open-uri|LWP|URI\.open|file_get_contents\(\s*.https?:|(?:\w{1,30}\([^;\n()]{0,60}?|`\s*)\b(?:curl|wget)\b)"
 _RUNS = r"(?<![.\w])(?:exec|eval|system|os\.system|os\.popen|subprocess\.\w+|popen|execSync|Function|instance_eval|compile|__import__|getattr|load(?:string)?)\s*[(\s]"
-_DECODES = re.compile(_ENCODED, re.IGNORECASE)
-_FETCHES = re.compile(_FETCHED, re.IGNORECASE)
-_HIDDEN = re.compile(rf"{_RUNS}[^;\n]{{0,80}}?{_ENCODED}", re.IGNORECASE)
-_REMOTE = re.compile(rf"{_RUNS}[^;\n]{{0,80}}?{_FETCHED}", re.IGNORECASE)
-_CONTROL = re.compile(
+_DECODES = late_pattern(_ENCODED, re.IGNORECASE)
+_FETCHES = late_pattern(_FETCHED, re.IGNORECASE)
+_HIDDEN = late_pattern(rf"{_RUNS}[^;\n]{{0,80}}?{_ENCODED}", re.IGNORECASE)
+_REMOTE = late_pattern(rf"{_RUNS}[^;\n]{{0,80}}?{_FETCHED}", re.IGNORECASE)
+_CONTROL = late_pattern(
     r"dup2|pty\.spawn|/inet/(?:tcp|udp)|\bsh\s+<&|(?:exec|popen)[\s(]+[\"']?(?:ba)?sh[\"']|IO\.popen\(\w+,|/bin/(?:ba|z|da)?sh|[\"'](?:ba|z)?sh[\"']\s*,\s*[\"']-i|cmd\.exe"
 )
-_SOCKET = re.compile(
+_SOCKET = late_pattern(
     r"socket\.socket|\.connect\(|TCPSocket|fsockopen|net\.connect|net\.Socket|/inet/tcp|/dev/tcp|IO::Socket|use Socket"
 )
-_FORKS = re.compile(
+_FORKS = late_pattern(
     r"\bloop\s*(?:do\b|\{)\s*fork\b|fork\s*(?:\(\s*\))?\s*while|while\s*(?:\(?\s*(?:1|True|true)\s*\)?)\s*[:{]?\s*(?:os\.)?fork"
 )
-_ENDS_ALL = re.compile(
+_ENDS_ALL = late_pattern(
     r"""os\.kill\(\s*-?1\s*,|\bkill[\s(]+["']?-?\w+["']?\s*(?:,|=>)\s*-1\b|\b(?:process\s*\.\s*|posix_)kill\s*\(\s*-1\b|to (?:shut down|restart|log out)\b"""
 )
-_SENDS = re.compile(
+_SENDS = late_pattern(
     r"\.(?:post|put|sendall|request|upload\w*)\(|urlopen\(|fetch\(|curl_exec|http_build"
 )
-_READS = re.compile(
+_READS = late_pattern(
     rf"\b(?:open|read_text|readFileSync|file_get_contents|File\.read|Path)[\s(]+{_TEXT}"
 )
-_EXECUTES_SQL = re.compile(
+_EXECUTES_SQL = late_pattern(
     rf"""\b(?:execute(?:script|many)?|query|exec|run|sql)\(\s*(?:[rbuf]{{0,2}}\"\"\"(.*?)\"\"\"|{_TEXT})""",
     re.DOTALL,
 )
 
-_SQL = re.compile(
+_SQL = late_pattern(
     r"""\bdrop\s+(?:database|table|schema|user|role|index|view|materialized|keyspace|collection|tablespace|owned|column|type|function|sequence|trigger|extension|graph|policy|stream|bucket|measurement|series)(?:[\s`\[/]+\S|"\w)
       | \btruncate\s+(?:table\s+)?["`\w.] | \bdelete\s+from\s+["`\w.\[\]]+\s*(?:;|$|"|'|\)|--|returning\b|limit\b|order\s+by\b|using\b(?!.*\bwhere\b)|where\s+(?:1\s*=\s*1|true)) | \bupdate\s+["`\w.]+\s+set\s+(?!.*\bwhere\b)
       | \balter\s+table\b.*\bdrop\b | \bdetach\s+delete\b | \bdelete\s+n\b | flush(?:all|db)\b | dropdatabase | \.drop(?:user|role|all(?:users|roles\w*)|index)?\( | dropcollection | dropindexes | delete(?:many|_many)\(\s*\{\s*\} | \.remove\(\s*\{?\s*\}?\s*\)
@@ -97,10 +98,10 @@ _SQL = re.compile(
       | \bpurge\s+(?:binary|master|table) | \breset\s+(?:master|slave) | \bshutdown\s*(?:;|$) | \bpg_terminate_backend | \bxp_cmdshell | \bcopy\b.*\bto\s+program | \\!\s*rm | \.shell\s+rm | \binto\s+(?:out|dump)file""",
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
-_IF_EXISTS = re.compile(r"\bdrop\s+(?:table|view|index|trigger)\s+if\s+exists\b", re.IGNORECASE)
+_IF_EXISTS = late_pattern(r"\bdrop\s+(?:table|view|index|trigger)\s+if\s+exists\b", re.IGNORECASE)
 
 
-_SQL_VALUE = re.compile(r"(?:\bvalues\s*\(|\blike\b|,)\s*'(?:[^']|'')*'", re.IGNORECASE)
+_SQL_VALUE = late_pattern(r"(?:\bvalues\s*\(|\blike\b|,)\s*'(?:[^']|'')*'", re.IGNORECASE)
 """What is only stored or looked for."""
 
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 from posixpath import normpath
 from typing import Literal, NamedTuple
 
+from duetty.policy.late_pattern import late_pattern
 from duetty.policy.scanning.findings import UNKNOWN
 
 Where = Literal["inside", "temporary", "around", "git", "outside", "unknown"]
@@ -16,14 +17,14 @@ Where = Literal["inside", "temporary", "around", "git", "outside", "unknown"]
 _NOWHERE = "/\0/workspace"
 """The workspace of a call that named none: relative paths are inside it, absolute ones never."""
 
-_HOME = re.compile(r"/(?:home|Users)/[^/]+|/root")
-_TEMPORARY = re.compile(
+_HOME = late_pattern(r"/(?:home|Users)/[^/]+|/root")
+_TEMPORARY = late_pattern(
     r"/(?:tmp|var/tmp|dev/shm|private/tmp|var/folders)/[^/*?\[]+(?:/.*)?"
     r"|/var/lib/apt/lists(?:/.*)?|/var/cache/(?:apt|yum|dnf|apk)(?:/.*)?"
 )
 """Of one's own, and what package managers fetch again."""
 
-_NO_WORKSPACE = re.compile(
+_NO_WORKSPACE = late_pattern(
     r"/|/(?:bin|boot|dev|etc|home|lib\w*|opt|proc|root|run|sbin|srv|sys|tmp|usr|var|Users|System|Library)|/(?:etc|boot|dev|proc|sys|usr/s?bin)(?:/.*)?|/(?:home|Users)/[^/]+"
 )
 """Directories that hold no project: a call that begins there has no workspace."""
@@ -33,20 +34,20 @@ TEMPORARY = "/tmp"  # noqa: S108 - a name to compare, no file is made there
 OWN: tuple[Where, ...] = ("inside", "temporary")
 """Places that are the caller's to change."""
 
-_DRIVE = re.compile(r"[A-Za-z]:[\\/]")
-_SLASHES = re.compile("/+")
-_GLOB = re.compile(r"[*?\[]")
-_EVERYTHING = re.compile(r"[*?.\[\]!^]*")
+_DRIVE = late_pattern(r"[A-Za-z]:[\\/]")
+_SLASHES = late_pattern("/+")
+_GLOB = late_pattern(r"[*?\[]")
+_EVERYTHING = late_pattern(r"[*?.\[\]!^]*")
 
-ROOTS = re.compile(
+ROOTS = late_pattern(
     r"/?\*?|~[a-z]*/?\*?|/(?:bin|boot|dev|etc|home|lib|lib32|lib64|media|mnt|opt|proc|root|run|sbin|srv|sys|usr|var|Users|System|Library|Applications|Volumes)(?:/\*?)?"
     r"|/(?:home|Users)/[^/]+(?:/\*?)?|/(?:usr|var|etc|boot|lib)/[^/]+(?:/\*?)?|~/\.[a-z]+|[A-Za-z]:[\\/].*"
 )
 
-_DEVICE = re.compile(
+_DEVICE = late_pattern(
     r"/dev/(?!null$|zero$|full$|stdout$|stderr$|stdin$|tty\w*$|fd/|pts/|shm/|u?random$|tcp/|udp/|ptmx$).+|\\\\\.\\.*"
 )
-_STARTUP = re.compile(
+_STARTUP = late_pattern(
     r"(?:~[a-z]*|/.*|\$HOME)?(?:^|/)(?:"
     r"\.(?:bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile|zlogin|zlogout|kshrc|cshrc|tcshrc|login|inputrc|gitconfig|pam_environment|xinitrc|xprofile|xsession|xsessionrc|forward|rhosts|shosts|mkshrc|envrc)"
     r"|\.ssh/.*|\.config/(?:fish|autostart|systemd|git|environment\.d)/.*|\.local/share/systemd/.*|\.git/(?:hooks(?:/.*)?|config|info/attributes)|\.husky/.*|Library/Launch(?:Agents|Daemons)/.*|fish/config\.fish|authorized_keys)"
@@ -55,9 +56,11 @@ _STARTUP = re.compile(
 )
 """What runs later, or instead of something else."""
 
-_GIT_RUNS = re.compile(r"(?:.*/)?\.git/(?:hooks(?:/.*)?|config|info/attributes)|(?:.*/)?\.husky/.*")
+_GIT_RUNS = late_pattern(
+    r"(?:.*/)?\.git/(?:hooks(?:/.*)?|config|info/attributes)|(?:.*/)?\.husky/.*"
+)
 
-_SYSTEM = re.compile(
+_SYSTEM = late_pattern(
     r"/|/(?:etc|boot|bin|sbin|lib|lib32|lib64|usr|var|root|opt|home|efi|sys|proc|srv|run|dev)"
     r"|/(?:boot|bin|sbin|lib|lib32|lib64|efi|sys|proc)/.*|/usr/(?:bin|sbin|lib|lib32|lib64|libexec|local|share|local/(?:s?bin|lib|etc))|/usr/(?:s?bin|libexec)/.*"
     r"|/usr/lib(?:32|64)?/(?!python|node_modules|jvm|ruby|go|R/)(?!.*/(?:site|dist)-packages/).*"
@@ -69,16 +72,16 @@ _SYSTEM = re.compile(
 )
 """What the system or other users depend on; not an application's own settings."""
 
-_HISTORIES = re.compile(
+_HISTORIES = late_pattern(
     r".*(?:^|/)\.?[a-z_]*_history|.*/fish_history|/var/log/(?:wtmp|btmp|lastlog|auth\.log|secure|audit|syslog|messages|journal).*|/var/run/utmp"
 )
-IMPORTANT = re.compile(
+IMPORTANT = late_pattern(
     r"\.(?:sql|dump|db3?|sqlite3?|mdb|accdb|kdbx|tfstate|qcow2|vmdk|vdi|rdb|aof|ibd|frm|myd|ldf|mdf)$|(?:^|/)id_(?:rsa|ed25519|ecdsa)$",
     re.IGNORECASE,
 )
 """Files whose content is hard to make again."""
 
-REMOTE = re.compile(r"[^/\s]+:|s3://|gs://|rsync://")
+REMOTE = late_pattern(r"[^/\s]+:|s3://|gs://|rsync://")
 
 
 class Place(NamedTuple):

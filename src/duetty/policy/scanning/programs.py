@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple, Protocol
 
+from duetty.policy.late_pattern import late_pattern
 from duetty.policy.proving.paths import is_secret
 from duetty.policy.scanning.findings import UNKNOWN, Simple, program_name
 from duetty.policy.scanning.interpreters import sql_is_destructive
@@ -124,10 +125,10 @@ def _rm(scanner: Scanner, use: Use) -> None:
             scanner.find(name, use.what)
 
 
-_PROGRAM = re.compile(r"(?:/(?:usr/)?s?bin/)?(?:rm|dd|shred|mkfs.*|unlink|truncate)")
+_PROGRAM = late_pattern(r"(?:/(?:usr/)?s?bin/)?(?:rm|dd|shred|mkfs.*|unlink|truncate)")
 """Copies and links of these hide what runs."""
 
-_SETUID = re.compile(r"[ugoa]*\+[rwx]*s[rwxt]*|[2467][0-7]{3}")
+_SETUID = late_pattern(r"[ugoa]*\+[rwx]*s[rwxt]*|[2467][0-7]{3}")
 
 
 def _copy(scanner: Scanner, use: Use) -> None:
@@ -216,10 +217,10 @@ def _in_place(scanner: Scanner, use: Use) -> None:
                 scanner.written(path, use)
 
 
-_FILE_OF_SED = re.compile(r"(?:^|[;{}\s/|,#0-9$!])w\s+([/~]\S+)")
-_FILE_OF_AWK = re.compile(r'>\s*"([^"]+)"')
+_FILE_OF_SED = late_pattern(r"(?:^|[;{}\s/|,#0-9$!])w\s+([/~]\S+)")
+_FILE_OF_AWK = late_pattern(r'>\s*"([^"]+)"')
 _SED_ADDRESS = r"(?:\d+(?:~\d+)?|\$|/(?:\\.|[^/\\\n])*/[IM]*)"
-_SED_COMMAND = re.compile(
+_SED_COMMAND = late_pattern(
     rf"[\s;{{}}]*(?:{_SED_ADDRESS}(?:\s*,\s*(?:[+~]?\d+|{_SED_ADDRESS}))?)?[\s!]*"
     r"(?:[sy](?P<sign>[^\s\w])(?:\\.|(?!(?P=sign)).)*(?P=sign)(?:\\.|(?!(?P=sign)).)*(?P=sign)(?P<flags>[a-zA-Z0-9]*)"
     r"|e(?P<run>[^\n]*)|[aic](?:\\.|[^\n\\])*|[rRwW][^\n]*|[btT:]\s*[^;\n]*|[^\s;])",
@@ -249,7 +250,7 @@ def _awk(scanner: Scanner, use: Use) -> None:
             scanner.written(found[1], use)
 
 
-_ESCAPES = re.compile(r"(?:^|[|:]|\bsilent!?\s)\s*!\s*(.+)", re.DOTALL)
+_ESCAPES = late_pattern(r"(?:^|[|:]|\bsilent!?\s)\s*!\s*(.+)", re.DOTALL)
 
 
 def _editor(scanner: Scanner, use: Use) -> None:
@@ -262,7 +263,7 @@ def _editor(scanner: Scanner, use: Use) -> None:
         scanner.code(text, use.place, use.depth, backquotes=False)
 
 
-_TAKES_AWAY = re.compile("-[rwxXst]+")
+_TAKES_AWAY = late_pattern("-[rwxXst]+")
 """A mode of chmod that looks like an option."""
 
 
@@ -287,7 +288,7 @@ def _mode(scanner: Scanner, use: Use) -> None:
 _NARROWS = frozenset("-name -iname -path -ipath -wholename -regex -iregex".split())
 _REMOVES = frozenset("rm unlink rmdir truncate srm".split())
 _PERMITS = frozenset("chmod chown chgrp setfacl".split())
-_ORDINARY_MODE = re.compile(r"[ugoa]*[+-][rwxX]+|0?[67][0-7][0-5]")
+_ORDINARY_MODE = late_pattern(r"[ugoa]*[+-][rwxX]+|0?[67][0-7][0-5]")
 
 
 def _find(scanner: Scanner, use: Use) -> None:
@@ -414,7 +415,7 @@ def _writes(scanner: Scanner, use: Use) -> None:
         scanner.written(path, use)
 
 
-_SERVER_DELETES = re.compile(
+_SERVER_DELETES = late_pattern(
     r"[-+*]?\s*(?:dele|x?rmd|rnfr|rm|rmdir|rename|expunge|uid\s+expunge|.*\\deleted)\b",
     re.IGNORECASE,
 )
@@ -436,7 +437,7 @@ def _downloads(scanner: Scanner, use: Use) -> None:
         scanner.find("remote_delete", use.what)
 
 
-_OWN_PLACES = re.compile(r"/(?:usr/local|opt|srv|var/www|root|home/[^/]+)(?:/.*)?")
+_OWN_PLACES = late_pattern(r"/(?:usr/local|opt|srv|var/www|root|home/[^/]+)(?:/.*)?")
 _UNPACKS_TO = {"unzip": ("-d",), "7z": ("-o",), "7za": ("-o",), "7zz": ("-o",)}
 _TAR = ("tar", "bsdtar", "gtar")
 
@@ -483,7 +484,7 @@ _OF_MANY = frozenset(
 )
 """Names of the machine's own processes, or of anything a person started."""
 
-_OF_USER = re.compile("-[a-z]*[uU]|--e?uid.*|--user.*")
+_OF_USER = late_pattern("-[a-z]*[uU]|--e?uid.*|--user.*")
 
 
 def _kill(scanner: Scanner, use: Use) -> None:
@@ -513,8 +514,8 @@ def _fuser(scanner: Scanner, use: Use) -> None:
 
 
 _VALUED_OF_PKILL = frozenset("-t -g -G -P -s -u -U --signal --parent".split())
-_LETTERS = re.compile("-[a-z]+")
-_SIGNS = re.compile(r"[.*+?^$(){}\\/\s\[\]-]")
+_LETTERS = late_pattern("-[a-z]+")
+_SIGNS = late_pattern(r"[.*+?^$(){}\\/\s\[\]-]")
 
 
 def _by_name(scanner: Scanner, use: Use) -> None:
@@ -546,7 +547,7 @@ def _is_broad(pattern: str) -> bool:
 
 # --- other machines ------------------------------------------------------------------------
 
-_TUNNEL = re.compile(r"-[46AaCfGgKkMNnqsTtVvXxYy]*R.*|-o(?:[Rr]emote[Ff]orward|[Tt]unnel).*")
+_TUNNEL = late_pattern(r"-[46AaCfGgKkMNnqsTtVvXxYy]*R.*|-o(?:[Rr]emote[Ff]orward|[Tt]unnel).*")
 
 
 def _ssh(scanner: Scanner, use: Use) -> None:
@@ -562,10 +563,10 @@ def _own_options(use: Use) -> Sequence[str]:
     return use.words[1 : inner[0].start] if inner else use.words[1:]
 
 
-_ELSEWHERE = re.compile(
+_ELSEWHERE = late_pattern(
     r"(?:git\+)?(?:https?|ssh|ftp|git)://.*|(?:github|gitlab|bitbucket|gist):.*|git@.*"
 )
-_IN_CLEAR = re.compile(
+_IN_CLEAR = late_pattern(
     r"(?:.*[=@+\s])?(?:http|ftp|git)://(?!localhost\b|127\.|\[::1\]|0\.0\.0\.0).*"
 )
 _FETCHES = {
@@ -600,12 +601,12 @@ def _runs_packages(scanner: Scanner, use: Use) -> None:
 
 
 _RELAYS = frozenset("nc ncat netcat socat telnet openssl cat tail".split())
-_WIPES = re.compile(
+_WIPES = late_pattern(
     r"(?:^|\\[rn]|[\s'\"])(?:flushall|flushdb|flush_all|shutdown|slaveof|replicaof)\b",
     re.IGNORECASE,
 )
-_HTTP_DELETE = re.compile(r"\s*DELETE\s+\S+\s+HTTP/")
-_FTP_DELETES = re.compile(
+_HTTP_DELETE = late_pattern(r"\s*DELETE\s+\S+\s+HTTP/")
+_FTP_DELETES = late_pattern(
     r"(?:^|[\n;])\s*-?(?:mdelete|mdel|delete|del|deltree|wdel|rmdir|rd|rm|mrm)\b", re.IGNORECASE
 )
 
@@ -665,7 +666,7 @@ def _ansible(scanner: Scanner, use: Use) -> None:
 
 # --- git, make and the rest -------------------------------------------------------------------
 
-_FILE = re.compile(
+_FILE = late_pattern(
     r".*\.(?:py|pyi|ipynb|[cm]?[jt]sx?|json5?|jsonc|md|rst|txt|ya?ml|toml|lock|go|mod|sum|rs|[ch]|cc|cpp|cxx|hh|hpp|java|kts?|scala|rb|erb|php|css|scss|less|html?|vue|svelte"
     r"|sh|bash|zsh|fish|sql|xml|cfg|ini|conf|env|csv|tsv|svg|png|jpe?g|gif|pdf|swift|dart|lua|pl|ex|exs|hs|clj|tf|proto|gradle|properties|cmake|mk|tex|snap)"
     r"|(?:.*/)?(?:Makefile|Dockerfile|Gemfile|Rakefile|LICENSE|README|CHANGELOG|\.[a-z][\w.-]*)|.+/|\./.*|.*[*?].*"
@@ -708,7 +709,7 @@ def _git(scanner: Scanner, use: Use) -> None:
             scanner.tried(" ".join(words[index + 1 :]), use.place, use.depth)
 
 
-_RULES = re.compile(r"\n|\\n|\\t|[:;]")
+_RULES = late_pattern(r"\n|\\n|\\t|[:;]")
 
 
 def _make(scanner: Scanner, use: Use) -> None:

@@ -8,6 +8,7 @@ traced but variables that the same line sets to a literal.
 import re
 from collections.abc import Callable, Sequence, Set
 
+from duetty.policy.late_pattern import late_pattern
 from duetty.policy.scanning.findings import GIVEN, PIPED, UNKNOWN, Reading, Simple, program_name
 from duetty.policy.scanning.places import TEMPORARY
 
@@ -23,7 +24,7 @@ MAX_BRACED = 64
 
 WORD, REDIRECT, OPERATOR, END = range(4)
 
-_NEXT = re.compile(
+_NEXT = late_pattern(
     r"""(?:[ \t]|\\\n)*
     (?: ([A-Za-z0-9_./,:=+@%^~!*?\[\]-]+) (?=[ \t\n;|&)]|\Z)
       | ([0-9]*(?: &>>? | <<< | <<-? | <> | <& | >> | >\| | >& | [<>](?!\() ))
@@ -33,33 +34,33 @@ _NEXT = re.compile(
 )
 _PLAIN, _REDIRECT, _OPERATOR, _COMMENT = range(1, 5)
 
-_PIECE = re.compile(
+_PIECE = late_pattern(
     r"""([^ \t\n'"\\$`;&|<>()]+) | '([^']*)' | "([^"\\$`]*)" | \\\n | \\(.) | (\$?") | \$'((?:[^'\\]|\\.)*)'
       | (\$) | (`) | ([<>]\() | (['\\])""",
     re.VERBOSE | re.DOTALL,
 )
 _RUN, _SINGLE, _DOUBLE, _ESCAPED, _OPENS, _ANSI, _DOLLAR, _TICK, _PROCESS, _UNCLOSED = range(1, 11)
 
-_IN_DOUBLE = re.compile(r"""([^"\\$`]+)|\\(["$`\\\n])|(\\)|(")|(\$)|(`)""")
-_IN_BRACES = re.compile(
+_IN_DOUBLE = late_pattern(r"""([^"\\$`]+)|\\(["$`\\\n])|(\\)|(")|(\$)|(`)""")
+_IN_BRACES = late_pattern(
     r"""([^"\\$`}<>]+|[<>](?!\())|\\(.)|([<>]\()|(\})|(\$)|(`)|(")""", re.DOTALL
 )
-_VARIABLE = re.compile(r"([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\}|([0-9@*#?$!-])|(\((?=\())|(\()|(\{)")
-_ARITHMETIC = re.compile(r"\(([^()]*(?:\([^()]*\)[^()]*)*)\)\)")
-_BACKQUOTED = re.compile(r"((?:[^`\\]|\\.)*)`", re.DOTALL)
-_ASSIGNED = re.compile(r"([A-Za-z_]\w*)(\[[^]\s]*\])?(\+?)=")
-_EMPTY_PARENTHESES = re.compile(r"[ \t]*\)")
-_PLAIN_NAME = re.compile(r"[A-Za-z0-9_][\w-]*(?:[./][\w-]+)*")
-_PATTERN_LIST = re.compile(r"\([^()\n]*\)")
-_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}|\{(\w+)\.\.(\w+)\}")
+_VARIABLE = late_pattern(r"([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\}|([0-9@*#?$!-])|(\((?=\())|(\()|(\{)")
+_ARITHMETIC = late_pattern(r"\(([^()]*(?:\([^()]*\)[^()]*)*)\)\)")
+_BACKQUOTED = late_pattern(r"((?:[^`\\]|\\.)*)`", re.DOTALL)
+_ASSIGNED = late_pattern(r"([A-Za-z_]\w*)(\[[^]\s]*\])?(\+?)=")
+_EMPTY_PARENTHESES = late_pattern(r"[ \t]*\)")
+_PLAIN_NAME = late_pattern(r"[A-Za-z0-9_][\w-]*(?:[./][\w-]+)*")
+_PATTERN_LIST = late_pattern(r"\([^()\n]*\)")
+_BRACES = late_pattern(r"\{([^{}]*,[^{}]*)\}|\{(\w+)\.\.(\w+)\}")
 
-ODD = re.compile(
+ODD = late_pattern(
     "[\x00-\x08\x0b-\x1f\x7f-\xa0\xad\u0600-\u0605\u061c\u06dd\u070f\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f"
     "\u2800\u3000\u3164\ud800-\udfff\ufeff\uff01-\uff5e\uffa0\ufff0-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 """Controls, blanks that are not blanks, invisible and bidirectional marks, full-width twins of ASCII."""
 
-_ESCAPE = re.compile(
+_ESCAPE = late_pattern(
     r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|(.))", re.DOTALL
 )
 _LETTERS = dict(zip("ntreEabfv", "\n\t\r\x1b\x1b\a\b\f\v", strict=True))

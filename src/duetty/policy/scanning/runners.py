@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from posixpath import normpath
 from typing import Protocol
 
+from duetty.policy.late_pattern import late_pattern
 from duetty.policy.scanning import programs
 from duetty.policy.scanning.findings import PIPED, UNKNOWN, Simple, program_name
 from duetty.policy.scanning.interpreters import sql_is_destructive
@@ -33,10 +34,10 @@ SQL = frozenset(
     "psql mysql mariadb sqlite3 sqlite cockroach clickhouse-client clickhouse duckdb sqlcmd mssql-cli bq mongosh mongo cqlsh snowsql trino presto usql pgcli mycli litecli beeline hive"
     " spark-sql impala-shell db2 sqlplus isql osql tsql influx redis-cli valkey-cli keydb-cli arangosh cypher-shell ysqlsh questdb turso wrangler supabase edgedb surreal dolt rails django-admin artisan console prisma".split()
 )
-_INTERPRETER = re.compile(
+_INTERPRETER = late_pattern(
     r"(?:python|pypy)[0-9.]*|perl[0-9.]*|ruby[0-9.]*|node|nodejs|php[0-9.]*|lua[0-9.]*|luajit|osascript|tclsh[0-9.]*|expect|Rscript|R|julia|groovy|bun|deno|guile|racket|sbcl|elixir|irb|ghci|scala|swift|jshell|emacs|emacsclient|octave|erl"
 )
-_BACKQUOTING = re.compile(r"(?:perl|ruby|php|irb|julia).*")
+_BACKQUOTING = late_pattern(r"(?:perl|ruby|php|irb|julia).*")
 """Languages in which back-quotes start a shell."""
 
 _RUNNERS = frozenset(
@@ -57,23 +58,23 @@ _SETTING_UP = frozenset(
 _PROJECT_SCRIPTS = {"manage.py": "django-admin"} | {
     name: name for name in ("artisan", "console", "rails", "rake")
 }
-_CODE_OPTION = re.compile(r"-[a-zA-Z0-9.]*[ceErp]|--(?:eval|print|expression|execute|run)|eval")
-_ATTACHED_CODE = re.compile(
+_CODE_OPTION = late_pattern(r"-[a-zA-Z0-9.]*[ceErp]|--(?:eval|print|expression|execute|run)|eval")
+_ATTACHED_CODE = late_pattern(
     r"--(?:eval|print|execute|expression|command|run)=(.*)|-[cer](.+)", re.DOTALL
 )
 _AWK_VALUED = frozenset("-F -v -f -i -l --assign --file --include".split())
-_SHELL_OF_SQL = re.compile(r"^\s*(?:\.(?:system|shell)|system|\\!)\s+(.+)$", re.MULTILINE)
-_ATTACHED = re.compile("^-[a-zA-Z]")
+_SHELL_OF_SQL = late_pattern(r"^\s*(?:\.(?:system|shell)|system|\\!)\s+(.+)$", re.MULTILINE)
+_ATTACHED = late_pattern("^-[a-zA-Z]")
 _GOES = frozenset("env sudo systemd-run nsenter unshare bwrap parallel".split())
 _GOING = ("-C", "--chdir", "-D", "--working-directory", "--wd", "--workdir")
 _FED = frozenset("ssh parallel su sudo doas newgrp sg chroot nsenter unshare".split())
 """Wrappers that start a shell where they are given no program."""
 
-_DESCRIPTOR = re.compile(r"/dev/fd/(?!0$)|/proc/[^/]+/fd/(?!0$)")
+_DESCRIPTOR = late_pattern(r"/dev/fd/(?!0$)|/proc/[^/]+/fd/(?!0$)")
 _STDIN = frozenset(["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", "-"])
-_POSITIONAL = re.compile(r'"?\$(?:([0-9])|[@*]|\{@\})"?')
-_FORM = re.compile("%[-0-9.]*[a-zA-Z]")
-_ECHO_OPTION = re.compile("-[neE]+")
+_POSITIONAL = late_pattern(r'"?\$(?:([0-9])|[@*]|\{@\})"?')
+_FORM = late_pattern("%[-0-9.]*[a-zA-Z]")
+_ECHO_OPTION = late_pattern("-[neE]+")
 
 
 class Scanner(programs.Scanner, Protocol):

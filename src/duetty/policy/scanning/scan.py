@@ -15,6 +15,7 @@ from posixpath import normpath
 from types import MappingProxyType
 from typing import NamedTuple
 
+from duetty.policy.late_pattern import late_pattern
 from duetty.policy.proving.recogniser import Line
 from duetty.policy.proving.specs.coreutils import COREUTILS
 from duetty.policy.scanning import programs
@@ -76,26 +77,26 @@ _SUBSCRIPTED = frozenset(
 )
 """Builtins that evaluate an array subscript even within single quotes."""
 
-_COMMANDS = re.compile(
+_COMMANDS = late_pattern(
     r".*(?:PAGER|EDITOR|VISUAL|COMMAND|BROWSER|PS[0-4]|LESSOPEN|LESSCLOSE|DIFF|ASKPASS|SSH|PREEXEC)|ENV|BASH_ENV"
 )
 """Variables whose value some program runs."""
 
-_OTHER_HOST = re.compile(
+_OTHER_HOST = late_pattern(
     r"(?: -h |--host[= ]|://(?:[^/@\s]*@)?)(?!localhost\b|127\.|\[?::1|/|0\.0\.0\.0)[\w.-]+"
 )
-_OWN_SERVER = re.compile(
+_OWN_SERVER = late_pattern(
     r"(?:^|//| )(?:localhost|127\.0\.0\.1|\[::1\]|0\.0\.0\.0)(?!:9200)(?:[:/]|$)"
 )
 """On this machine, and no Elasticsearch: what is deleted there is a test's."""
 
-_HOLDS_COMMAND = re.compile(
+_HOLDS_COMMAND = late_pattern(
     r"(?:^|[=!;|&(]|spawn |\bexec:)[\s\[\"']*((?:sudo |env )?(?:/(?:usr/)?s?bin/)?(?P<program>[a-z][\w.-]*)[ \t]+[^\n]+)"
 )
-_SQL_STATEMENT = re.compile(r"\s*(?:drop|truncate|delete|update|alter)\s", re.IGNORECASE)
+_SQL_STATEMENT = late_pattern(r"\s*(?:drop|truncate|delete|update|alter)\s", re.IGNORECASE)
 _ONLY_CHECKS = frozenset(["perl -c", "ruby -c", "php -l", "node --check", "bash -n", "sh -n"])
-_OUTPUT = re.compile("-(?:o|O|of|w|-out.*)")
-_NAMES = re.compile(r"[^\s(){}|'\"<>&;:-][^\s(){}|'\"<>&;]*")
+_OUTPUT = late_pattern("-(?:o|O|of|w|-out.*)")
+_NAMES = late_pattern(r"[^\s(){}|'\"<>&;:-][^\s(){}|'\"<>&;]*")
 """What may be meant as a program's name: no sentence, nor what is left of a line that was broken in two."""
 
 _PLAINLY_DESTRUCTIVE = ("rm", "dd", "shred", "mkfs.ext4", "shutdown", "reboot", "unlink")
@@ -108,7 +109,7 @@ _FILTERS = frozenset(
 """Programs that print what is in the files they are given."""
 
 _PRINTS_NOTHING: tuple[list[str], ...] = ([], [":"], ["true"], ["cat", "/dev/null"], ["echo", "-n"], ["echo", "-n", ""], ["printf", ""])  # fmt: skip
-_ENDLESS = re.compile(
+_ENDLESS = late_pattern(
     r"\b(?:while\s+(?:true|:)|until\s+false|for\s*\(\(\s*;\s*;\s*\)\))\s*[;\n]?\s*do\b[^\n]{0,200}?(?<!&)&\s*;?\s*done\b"
 )
 """Loops that start more and wait for none."""

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Sequence
 
+from duetty.policy.late_pattern import late_pattern
+
 WITHIN = 6
 """Operands among which the verb is looked for."""
 
@@ -12,18 +14,18 @@ _VERBS = (
     "|delete-all|remove-all|reset-all|poweroff|reboot|shutdown|deleteall|dropall|removeall|wipefs|unlink|shred"
 )
 _WHOLE = frozenset(_VERBS.split("|"))
-_PART = re.compile(
+_PART = late_pattern(
     rf"(?:{_VERBS})[-_:][a-z0-9_:-]+|[a-z0-9_:-]*[-_:](?:{_VERBS})|(?:delete|drop|destroy|purge|remove|erase|wipe|terminate)[A-Z][A-Za-z]*"
 )
 """`delete-context`, `apps:destroy`, `dropCollection`."""
 
-_HINT = re.compile(
+_HINT = late_pattern(
     r"del|destroy|drop|purge|wip|eras|rem|rm|expung|uninst|unpub|revok|termin|nuk|oblit|trunc|flush|decom|deprov|tear|unde|dereg|unreg|reset|zap|power|reboot|shut|unlink|shred",
     re.IGNORECASE,
 )
 """In each of these there is one of those."""
 
-_OPTION = re.compile(
+_OPTION = late_pattern(
     r"--?(?:delete|destroy|purge|wipe|erase|expunge|drop|nuke|uninstall|zap|remove-all|factory-reset|force-delete)(?:[-_=].*)?"
 )
 _HARMLESS = ("--dry-run", "--simulate", "--what-if", "--whatif", "--help", "--no-act", "--preview")

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from duetty.policy.late_pattern import late_pattern
 from duetty.policy.values import new
 
 
@@ -183,8 +184,8 @@ def inner_of(program: str, words: Sequence[str]) -> list[Inner]:
     return inner
 
 
-_ENV_BLANKS = re.compile(r"\\[_tnrfv]")
-_ENV_SPLIT = re.compile(r"-[a-zA-Z0]*S(.*)|--s[a-z-]*=(.*)", re.DOTALL)
+_ENV_BLANKS = late_pattern(r"\\[_tnrfv]")
+_ENV_SPLIT = late_pattern(r"-[a-zA-Z0]*S(.*)|--s[a-z-]*=(.*)", re.DOTALL)
 
 
 def split_strings(words: Sequence[str]) -> list[str]:

@@ -143,11 +143,19 @@ class Machines:
     # --- what there is --------------------------------------------------------------
 
     def sessions(self) -> list[dict[str, Any]]:
-        return [
+        """Those of machines that are away too, by the names that they had."""
+        here = [
             self._session(each, info)
             for each in self._machines.values()
             for info in each.sessions.values()
         ]
+        known = {each["id"] for each in here} | {each["name"] for each in here}
+        away = [
+            {**info.model_dump(mode="json"), "name": name}
+            for info in self._dispatcher.away_sessions(self._socket.actor)
+            if info.id not in known and (name := f"{info.server}/{info.name}") not in known
+        ]
+        return here + away
 
     def approvals(self) -> list[dict[str, Any]]:
         return [
@@ -194,9 +202,13 @@ class Machines:
 
     async def _look(self) -> None:
         """Follow each machine as it comes, for as long as a list is watched."""
+        away: set[str] = set()
         while "watch" in self._watched:
             actor = self._socket.actor
             await self._dispatcher.know(actor)
+            before, away = away, {each.id for each in self._dispatcher.away_sessions(actor)}
+            if away != before:
+                await self._changed("sessions")
             for reached in self._dispatcher.machines(actor)[:MAX_MACHINES]:
                 if _key(reached) not in self._machines:
                     self._begin(reached)

@@ -31,7 +31,9 @@ async def _serve(doors: Doors, socket: Socket) -> None:
     if first is None:
         return None
     try:
-        room = await doors.dispatcher.join_room(socket.actor, parsed(first), socket.send)
+        room = await doors.dispatcher.join_room(
+            socket.actor, parsed(first), len(first), send=socket.send
+        )
     except (BadArguments, Exhausted, Unavailable, Conflict) as error:
         refusal = {"type": "refused", "error": {"code": error.code, "message": error.message}}
         await socket.send(encoded(refusal))

@@ -57,7 +57,7 @@ async def _run_command(calls: Calls, arguments: Json) -> Answer:
     try:
         return await _run_checked(calls, _fitting(arguments))
     except BadArguments as error:
-        return failed(error)
+        return failed(calls.of_hub(error))
 
 
 async def _run_checked(calls: Calls, arguments: Json) -> Answer:

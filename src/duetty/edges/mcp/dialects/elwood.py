@@ -89,6 +89,8 @@ async def _execute(calls: Calls, arguments: Json) -> Answer:
         content["approved"] = result.approved.model_dump()
     if result.completed_by != "deadline":
         return Answer(content=content)
+    if result.background is not None and result.background.ends_at is not None:
+        content["ends_at"] = result.background.ends_at
     seconds = f"{result.duration_ms / 1000:.1f}".removesuffix(".0")
     return Answer(content=content, failure=_LATE.format(seconds))
 

@@ -6,6 +6,7 @@ own words, and nothing that it says of itself makes a tool look more harmless.
 """
 
 import re
+import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, cast
 
@@ -65,7 +66,18 @@ async def _changes(calls: Calls, seq: int) -> Offered:
     return _as_offered(await calls("upstreams.tools", {"after": seq, "wait_ms": CHANGE_WAIT_MS}))
 
 
+_MADE: dict[int, Offered] = {}
+"""Of lists that are kept below, by their identity; gone with them. A thousand tools are much to make."""
+
+
 def _as_offered(found: UpstreamTools) -> Offered:
+    if (made := _MADE.get(id(found))) is None:
+        made = _MADE[id(found)] = _made_of(found)
+        weakref.finalize(found, _MADE.pop, id(found))
+    return made
+
+
+def _made_of(found: UpstreamTools) -> Offered:
     return Offered(
         tools=_as_listed(found),
         seq=found.seq,

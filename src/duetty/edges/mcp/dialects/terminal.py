@@ -43,7 +43,11 @@ def _failed(error: DuettyError) -> Answer:
     fields: Json = {"code": error.code, "message": error.message}
     fields |= {"hint": error.hint, "details": dict(error.details)}
     # For a model the message stands before it, and how its request was read is nothing new to it.
-    news = {name: value for name, value in error.details.items() if value and name != "metadata"}
+    news = {
+        name: value
+        for name, value in error.details.items()
+        if (value and name != "metadata") or name == "executed"
+    }
     text: Json = {"code": error.code, "hint": error.hint, "details": news}
     return Answer(content={"error": fields}, text={"error": text}, failure=shortened(error.message))
 

@@ -18,6 +18,7 @@ from duetty.edges.mcp.dialect import (
     Json,
     Picture,
     Resource,
+    Telling,
     Tool,
     failed,
 )
@@ -56,7 +57,7 @@ git commit -F -, patch -p1.
 returns at the next question, or at the end), awaiting_password (answer with wsh_send_input), fullscreen (press keys with \
 wsh_send_input: it returns the rows that changed), exited. exit_code null means unknown.
 4. When max_wait_ms passes, the result is an error and the command goes on: call \
-wsh_await_quiesce, or press ["Ctrl-C"]. For servers and watchers give `until`: the call returns when that text appears.
+wsh_await_quiesce end: true, or press ["Ctrl-C"]. For servers and watchers give `until`: the call returns when that text appears.
 For what goes on by itself give background: true; a later answer has its end (`ended`).
 5. Stuck in a program, a quote or a raw terminal: wsh_run_command with reset: true.
 6. One session per parallel task. wsh_manage_session kill ends a session that is no longer needed.
@@ -84,8 +85,9 @@ def _session(info: Any) -> Json:
     }
     if info.state == "exited":
         shape["exit_code"] = info.exit_code
-    if info.background is not None:
-        shape["background"] = info.background.model_dump(exclude_none=True)
+    if (goes_on := info.background) is not None:
+        word = "background" if goes_on.block is None else "left_running"
+        shape[word] = goes_on.model_dump(exclude_none=True)
     return shape | _program(info)
 
 
@@ -220,10 +222,12 @@ async def _send_input(calls: Calls, arguments: Json) -> Answer:
         content |= _ended(result, "both" if view is None else view)
     cursor = result.cursor
     content["cursor"] = {"row": cursor.row, "col": cursor.col}
-    if view != "output" or result.state == "fullscreen":
-        content["changed"] = _changed(result)
     if result.screen is not None:
         content["screen"] = _screen(result.screen)
+    elif view != "output":
+        content["changed"] = _changed(result)
+        if result.state == "fullscreen":
+            content.pop("output", None)  # the same rows
     if written.had_effect is False:
         content["note"] = _NO_EFFECT.format(_program_text(result))
     is_late = has_end and result.completed_by == "deadline"
@@ -387,7 +391,9 @@ async def _run_command(calls: Calls, arguments: Json) -> Answer:
     if result.approved is not None:
         content["approved"] = result.approved.model_dump()
     if calls.later is not None and result.completed_by == "deadline" and result.block:
-        calls.later(partial(_end_of_block, arguments["session"], result.block))
+        calls.later(result.block, partial(_end_of_block, arguments["session"], result.block))
+    if result.into_program and result.state == "fullscreen":
+        content.setdefault("note", _TYPED_INTO.format(_program_text(result)))
     if "\r\n" in arguments["input"].rstrip("\r\n"):
         content.setdefault("note", _NO_CR)
     if view == "diff":
@@ -427,12 +433,11 @@ async def _in_background(calls: Calls, arguments: Json) -> Answer:
         "completed_by": "background",
         "cwd": opened.cwd,
         "duration_ms": 0,
-        "ends_at": opened.background.ends_at,
-        "max_output_bytes": opened.background.max_output_bytes,
+        **_bounds(opened.background),
         "note": _GOES_ON.format(opened.name),
     }
     if calls.later is not None:
-        calls.later(partial(_end_of, opened.name, opened.id))
+        calls.later(opened.id, partial(_end_of, opened.name, opened.id))
     if awaited := given(arguments, text="until", regex="until_regex"):
         place = {"session": opened.name, "max_wait_ms": 30_000}
         try:
@@ -448,8 +453,8 @@ BACKGROUND_BYTES = 1 << 30
 """What a command in the background may take and print, where nothing else is asked for."""
 
 _GOES_ON = (
-    "it runs in session {0!r}, with sh: read it with wsh_get_scrollback cursor: 0 (then `next`), wait with "
-    "wsh_await_quiesce end: true, end it with wsh_manage_session kill. Your next answer after its end says how it ended"
+    "read session {!r} with wsh_get_scrollback cursor: 0, wait with wsh_await_quiesce end: true, "
+    "end it with wsh_manage_session kill"
 )
 
 
@@ -469,6 +474,23 @@ async def _end_of_block(session: str, block: str, calls: Calls) -> Json:
     return {"ended": {"session": session, "block": ended.id, "exit_code": ended.exit_code}}
 
 
+async def _left(calls: Calls) -> list[tuple[str, Telling]]:
+    """What this caller left running and heard no end of: how each will have ended."""
+    left: list[Any] = await calls("command.left")
+    return [(each.block or each.session_id, partial(_end_of_left, each)) for each in left]
+
+
+async def _end_of_left(left: Any, calls: Calls) -> Json | None:
+    if left.block is None:
+        news = await _end_of(left.session, left.session_id, calls)
+    else:
+        news = await _end_of_block(left.session, left.block, calls)
+    # Its own host may be back, or an answer has had it.
+    now: list[Any] = await calls("command.left")
+    is_ours = any((each.session_id, each.block) == (left.session_id, left.block) for each in now)
+    return news if is_ours else None
+
+
 def _with_ended(
     run: Callable[[Calls, Json], Awaitable[Answer]],
 ) -> Callable[[Calls, Json], Awaitable[Answer]]:
@@ -476,7 +498,7 @@ def _with_ended(
 
     async def with_ended(calls: Calls, arguments: Json) -> Answer:
         answer = await run(calls, arguments)
-        if isinstance(answer.text, list):
+        if not calls.dispatcher.has_left_runs or isinstance(answer.text, list):
             return answer  # a published array has no place for it
         ended = await calls("command.ended")
         if not ended:
@@ -493,7 +515,8 @@ def _with_ended(
 def _ended(result: Any, view: str) -> Json:
     """How far it came and what it printed."""
     content: Json = {"exit_code": result.exit_code}
-    if view in ("output", "both"):
+    is_on_screen = result.state == "fullscreen" and result.screen is not None
+    if view in ("output", "both") and not is_on_screen:
         content["output"] = result.output
         if result.omitted_bytes:
             content |= {
@@ -509,9 +532,17 @@ def _ended(result: Any, view: str) -> Json:
         **_program(result),
     }
     content |= _match(result)
+    if result.background is not None:
+        content |= _bounds(result.background) | {"block": result.background.block}
     if (note := _note(result)) is not None:
         content["note"] = note
     return content
+
+
+def _bounds(goes_on: Any) -> Json:
+    """What ends it that goes on by itself; nothing ends it that a person opened, or types into."""
+    bounds = {"ends_at": goes_on.ends_at, "max_output_bytes": goes_on.max_output_bytes}
+    return {name: value for name, value in bounds.items() if value is not None}
 
 
 def _note(result: Any) -> str | None:
@@ -525,8 +556,6 @@ def _note(result: Any) -> str | None:
         return _PAGER
     if result.terminal == "raw" and result.state == "prompt":
         return _LEFT_RAW
-    if result.into_program and result.state == "fullscreen":
-        return _TYPED_INTO.format(_program_text(result))
     if result.completed_by == "idle" and result.state == "running":
         return _SILENT
     if result.into_program and "event not found" in (result.output or ""):
@@ -561,7 +590,7 @@ def _still_running(result: Any, arguments: Json) -> str:
         end = "end it by a run with reset: true (the terminal is raw: Ctrl-C is a key like others)"
     return (
         f"max_wait_ms passed and the command goes on: {_program_text(result)} is still running after {seconds} s. "
-        f"Watch on with wsh_await_quiesce, or {end}"
+        f"Watch on with wsh_await_quiesce end: true, or {end}"
     )
 
 
@@ -681,6 +710,7 @@ TOOLS = (
             },
             "tags": texts("labels to find it by"),
             "sandbox": text("confine it", "any"),
+            "keep_name": flag("also after its exit, until killed"),
         },
         result=object_of(
             ["session", "pid", "rows", "cols"],
@@ -837,7 +867,7 @@ TOOLS = (
                 "first end the program that has the terminal, clear the line and a raw terminal"
             ),
             "background": flag(
-                "in a session of its own, which the answer names; max_wait_ms (a day) ends it"
+                "with sh, in a session of its own, which the answer names; max_wait_ms (a day) ends it"
             ),
             "max_output_bytes": number(
                 "of the answer, from 256; of a run in the background: ends it", low=256
@@ -919,4 +949,5 @@ WSH = Dialect(
     tools=TOOLS,
     resources=RESOURCES,
     prompts=PROMPTS,
+    left=_left,
 )

@@ -8,6 +8,7 @@ never ends (`tail -f`, `yes`), what shows the environment, and every interpreter
 import re
 from collections.abc import Callable, Sequence
 
+from duetty.policy.late_pattern import late_pattern
 from duetty.policy.proving.paths import (
     LEFT_OUT,
     LEFT_OUT_COPIES,
@@ -19,15 +20,15 @@ from duetty.policy.proving.paths import (
 from duetty.policy.proving.recogniser import Glob
 from duetty.policy.proving.specs.spec import Spec, Use, spec
 
-_NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?")
+_NUMBER = late_pattern(r"[+-]?[0-9]+(?:\.[0-9]+)?")
 _PRINTED_TEXT = frozenset("sbqc")
 _PRINTED = _PRINTED_TEXT | frozenset("diuoxXeEfgG")
 _CONVERSION = r"%[-+ 0#]*(?:[1-9][0-9]*)?(?:\.[0-9]*)?"
-_FORMAT = re.compile(rf"(?:[^%]|%%|{_CONVERSION}[a-zA-Z])*")
+_FORMAT = late_pattern(rf"(?:[^%]|%%|{_CONVERSION}[a-zA-Z])*")
 """Nothing but these: what is left (`%1$d`, `%'n`, `%*d`) some shell knows, and we do not."""
-_LETTERS = re.compile(rf"%%|{_CONVERSION}([a-zA-Z])")
+_LETTERS = late_pattern(rf"%%|{_CONVERSION}([a-zA-Z])")
 
-_ESCAPES = re.compile(r"\\[abceEfvxuU0-9]")
+_ESCAPES = late_pattern(r"\\[abceEfvxuU0-9]")
 _CONTROL = "prints control characters"
 
 
@@ -95,7 +96,7 @@ def _date(use: Use) -> str | None:
     return None
 
 
-_TR_PRINTS = re.compile(r"\\(?!0{1,3}(?![0-7]))[0-7abfv]|(?:\\[0-7nrt]+|[\t\n])-|[^\t\n -~]")
+_TR_PRINTS = late_pattern(r"\\(?!0{1,3}(?![0-7]))[0-7abfv]|(?:\\[0-7nrt]+|[\t\n])-|[^\t\n -~]")
 
 
 def _tr(use: Use) -> str | None:
@@ -122,7 +123,7 @@ def binutils_problem(use: Use) -> str | None:
     return "options out of a file" if any(word.startswith("@") for word in given) else None
 
 
-_SLEEP = re.compile(r"[0-9]{1,4}(?:\.[0-9]{1,9})?[sm]?")
+_SLEEP = late_pattern(r"[0-9]{1,4}(?:\.[0-9]{1,9})?[sm]?")
 
 
 def _sleep(use: Use) -> str | None:
@@ -130,14 +131,14 @@ def _sleep(use: Use) -> str | None:
 
 
 _SED_ADDRESS = r"(?:[0-9]+(?:~[0-9]+)?|\$|/[^/\\\n;{}]+/)"
-_SED_SCRIPT = re.compile(
+_SED_SCRIPT = late_pattern(
     rf"(?:{_SED_ADDRESS}(?:,(?:{_SED_ADDRESS}|\+[0-9]+))?!?)?[pdq=]"
     r"|(?:[0-9]+(?:,[0-9]+)?)?s(?P<mark>[/|,#:@])(?:(?!(?P=mark))[^\n\\]|\\[^\n])*(?P=mark)"
     r"(?:(?!(?P=mark))[^\n\\]|\\[^\n])*(?P=mark)[gpIi0-9]*"
 )
 
 
-_SED_ESCAPES = re.compile(r"\\[acdfovx]")
+_SED_ESCAPES = late_pattern(r"\\[acdfovx]")
 
 
 def _sed(use: Use) -> str | None:
@@ -171,7 +172,7 @@ _FIND_FLAGS = frozenset(
 )
 
 
-_NEWER = re.compile(r"-newer[aBcm][aBcmt]")
+_NEWER = late_pattern(r"-newer[aBcm][aBcmt]")
 _FIND_NAMES = frozenset("-name -iname -path -ipath -wholename -iwholename -lname -ilname".split())
 
 
@@ -207,12 +208,12 @@ def find_problem(words: tuple[str, ...]) -> str | None:
     return None
 
 
-_JQ_TOKEN = re.compile(
+_JQ_TOKEN = late_pattern(
     r"""\s+ | "(?:[^"\\]|\\[^(])*" | \.\.(?!\.) | \.?\[ | \] | \.[A-Za-z_][A-Za-z0-9_]* | \. | [|,:?{}()+*/%<>=!-] | [0-9]+
       | (?P<name>[a-z_@][A-Za-z0-9_]*) """,
     re.VERBOSE,
 )
-_JQ_KEY = re.compile(r"\s*[:,}]")
+_JQ_KEY = late_pattern(r"\s*[:,}]")
 _JQ_NAMES = frozenset(
     """and or not if then elif else end as reduce true false null keys keys_unsorted length map map_values select
     sort sort_by group_by unique unique_by min max min_by max_by add any all range floor sqrt to_entries from_entries
@@ -252,8 +253,8 @@ def _jq(use: Use) -> str | None:
     return None
 
 
-_PS_LETTERS = re.compile(r"[axufjlvwrhT]+")
-_PS_WHO = re.compile(
+_PS_LETTERS = late_pattern(r"[axufjlvwrhT]+")
+_PS_WHO = late_pattern(
     r"[0-9]{1,9}(?:,[0-9]{1,9})*|root|[a-jlmnrsuvwx]*[bdiyz][a-z0-9_-]*|(?:pts/|tty)[0-9]+"
 )
 _PS_SHAPES = frozenset(["-H", "-L", "-T", "-m", "--forest"])
@@ -474,7 +475,7 @@ COREUTILS: dict[str, Spec] = {
 # fmt: on
 
 
-_RECURSIVE = re.compile(r"--(?:recursive|dereference-recursive|directories.*)|-[^-]*[rRd].*")
+_RECURSIVE = late_pattern(r"--(?:recursive|dereference-recursive|directories.*)|-[^-]*[rRd].*")
 
 
 def goes_through_trees(words: Sequence[str]) -> bool:
@@ -524,7 +525,7 @@ def searched(use: Use, *, through_trees: bool | Callable[[Sequence[str]], bool])
     return None
 
 
-_INNER = re.compile(r"(?:^|/)\.git(?:/|$)")
+_INNER = late_pattern(r"(?:^|/)\.git(?:/|$)")
 
 
 def _inner_problem(path: str) -> str:

@@ -10,6 +10,7 @@ nothing switches them off, and the sandbox is there for them.
 
 import re
 
+from duetty.policy.late_pattern import late_pattern
 from duetty.policy.proving.specs.coreutils import searched
 from duetty.policy.proving.specs.spec import Spec, Use, revision_problem, spec
 
@@ -37,14 +38,14 @@ _LOG = (
 )
 _REFS = "--sort=text --format=text --contains?text --no-contains?text --merged?text --no-merged?text --points-at=text --color?code --no-color --column?code --no-column -i --ignore-case --count=count --omit-empty"
 
-_SIGNATURE = re.compile(r"%[-+ ]?G|%\(\*?signature")
+_SIGNATURE = late_pattern(r"%[-+ ]?G|%\(\*?signature")
 """In a format: runs gpg, and which gpg is the repository's choice."""
 
 _CONTROL_SIGN = r"(?!00|09|0a|0d)(?:[01][0-9a-f]|7f|[89a-f][0-9a-f])"
-_CONTROL = re.compile(rf"%[-+ ]?x{_CONTROL_SIGN}", re.IGNORECASE)
-_CONTROL_OF_REFS = re.compile(rf"%x?{_CONTROL_SIGN}", re.IGNORECASE)
+_CONTROL = late_pattern(rf"%[-+ ]?x{_CONTROL_SIGN}", re.IGNORECASE)
+_CONTROL_OF_REFS = late_pattern(rf"%x?{_CONTROL_SIGN}", re.IGNORECASE)
 
-_FORMAT = re.compile(
+_FORMAT = late_pattern(
     r"(?:oneline|short|medium|full|fuller|reference|email|mboxrd|raw|t?format:.*|.*%.*)?\Z",
     re.DOTALL,
 )
@@ -114,7 +115,7 @@ def _grep(use: Use) -> str | None:
     return searched(use, through_trees=True)
 
 
-_CONFIG_KEY = re.compile(
+_CONFIG_KEY = late_pattern(
     r"(?:user\.(?:name|email)|init\.defaultbranch|core\.[a-z]+|pull\.[a-z]+|push\.[a-z]+|branch\.[\w./-]+\.(?:remote|merge)|remote\.[\w-]+\.url)",
     re.IGNORECASE,
 )

@@ -16,11 +16,11 @@ an option's value, a pattern, a script, a name of something that is not a file, 
 where the program counts.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from duetty.policy.late_pattern import late_pattern
 from duetty.policy.proving.paths import Place, content_problem, pathspec_problem
 from duetty.policy.proving.recogniser import Glob
 from duetty.policy.values import new
@@ -257,8 +257,8 @@ def _operands(found: Spec, use: Use) -> str | None:
     return found.check(use) if found.check else None
 
 
-_COUNT = re.compile(r"[+-]?[0-9]{1,18}[A-Za-z]{0,3}")
-_CODE = re.compile(r"[A-Za-z0-9_.,:+%/@=-]{0,120}")
+_COUNT = late_pattern(r"[+-]?[0-9]{1,18}[A-Za-z]{0,3}")
+_CODE = late_pattern(r"[A-Za-z0-9_.,:+%/@=-]{0,120}")
 
 
 def _text(value: str, place: Place) -> str | None:

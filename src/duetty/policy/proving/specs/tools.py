@@ -1,7 +1,6 @@
 """Search programs, and the one question most tools answer harmlessly: which version."""
 
-import re
-
+from duetty.policy.late_pattern import late_pattern
 from duetty.policy.proving.paths import LEFT_OUT, LEFT_OUT_DIRECTORIES, content_problem
 from duetty.policy.proving.specs.coreutils import binutils_problem, searched
 from duetty.policy.proving.specs.spec import Spec, Use, spec
@@ -53,11 +52,11 @@ _RG = (
 
 
 _RG_MODES = ("-c", "-l", "--count", "--count-matches", "--files-with-matches", "--files-without-match", "--json")  # fmt: skip
-_FILE = re.compile(
+_FILE = late_pattern(
     r".*[^/]\.(?:c|cc|cpp|css|csv|go|h|html?|java|js|jsonl?|jsx|lock|log|md|php|py|rb|rs|rst|sh|sql|toml|tsx?|txt|xml|ya?ml)"
 )
 """Names that directories seldom have: `conf.d` is one."""
-_RG_ESCAPES = re.compile(r"\\[xuU]")
+_RG_ESCAPES = late_pattern(r"\\[xuU]")
 
 
 def _rg(use: Use) -> str | None:
