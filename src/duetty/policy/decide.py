@@ -30,6 +30,8 @@ _CATALOGUED = {
 _ALLOWED_UNASKED = Allow(rule=_PROFILE_RULES[_GUARDED], reason="by_profile")
 """What most lines come to that destroy nothing: a value that is always the same, and made once."""
 
+_WRITTEN_OUT = "write the line so that it can be read: each program by its name, as it will run"
+
 UNFINISHED = "not closed"
 """How the reader ends what it says of a text that a shell would wait for the rest of."""
 
@@ -98,7 +100,7 @@ def _by_profile(call: Judged, analysis: Analysis | None, profile: Profile) -> De
     if scan.findings:
         return _catalogued(scan)
     if (doubt := _unread(call, analysis)) is not None:
-        return Ask(rule=rule, reason="not_provable", detail=doubt)
+        return Ask(rule=rule, reason="not_provable", detail=doubt, instead=_WRITTEN_OUT)
     if profile is _GUARDED:
         return _ALLOWED_UNASKED
     if isinstance(recognised, Unproven):

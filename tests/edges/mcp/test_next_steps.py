@@ -163,6 +163,44 @@ async def test_a_line_that_is_not_complete_says_so(terminal: Terminal) -> None:
     assert reset["output"] == "next"
 
 
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+async def test_the_rest_of_a_line_is_taken_from_the_host_that_began_it_and_from_no_other(
+    server: ServerProcess, shell: str
+) -> None:
+    end = "end" if shell == "fish" else "fi"
+    async with connected("stdio-2026", server) as client, connected("stdio-2025", server) as other:
+        opened = await call(client, "wsh_create_session", command=shell)
+        terminal = Terminal(client, opened["session"])
+        begun = await terminal.run("if true" if shell == "fish" else "if true; then")
+        text, told = await Terminal(other, terminal.name).fail("wsh_run_command", input="ls")
+        rest = await terminal.run("echo 'it''s'")
+        ended = await terminal.run(end)
+        await terminal.run("echo 'open")
+        reset = await Terminal(other, terminal.name).run("echo next", reset=True)
+        await call(client, "wsh_manage_session", session=terminal.name, action="kill")
+
+    assert begun["state"] == rest["state"] == "awaiting_input"
+    assert "another actor began" in text
+    assert "reset: true" in told["error"]["hint"]
+    assert (ended["output"], ended["exit_code"]) == ("its", 0)
+    assert reset["output"] == "next"
+
+
+@pytest.mark.parametrize(
+    ("shell", "line", "way"),
+    [("fish", "cat <<E\nx\nE", "as stdin"), ("bash", "$EDITOR x", "by its name")],
+)
+async def test_a_line_that_cannot_be_read_is_refused_with_a_way_that_a_model_can_go(
+    server: ServerProcess, shell: str, line: str, way: str
+) -> None:
+    async with connected("stdio-2026", server) as client:
+        opened = await call(client, "wsh_create_session", command=shell)
+        text, _ = await Terminal(client, opened["session"]).fail("wsh_run_command", input=line)
+        await call(client, "wsh_manage_session", session=opened["session"], action="kill")
+
+    assert way in text
+
+
 async def test_a_shell_whose_terminal_is_raw_is_no_prompt_and_a_reset_cures_it(
     server: ServerProcess,
 ) -> None:

@@ -56,12 +56,13 @@ class Decided:
             "process."
         )
 
-    def unproven(self, why: str) -> "Decided":
+    def unproven(self, why: str, *, instead: str = "") -> "Decided":
         """Asked about, whatever was found before."""
         decision = Ask(
             rule=f"profile:{self.profile}",
             reason="not_provable",
             detail=why,
+            instead=instead,
         )
         return replace(self, decision=decision, besides="")
 
