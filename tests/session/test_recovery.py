@@ -163,7 +163,10 @@ os.read(0, 1)
 @pytest.mark.parametrize(
     ("line", "shown"),
     [
-        ("for i in range(2):\n  print(i)\n", "for i in range(2):\r\n...   print(i)\r\n\r\n... \r\n"),
+        (
+            "for i in range(2):\n  print(i)\n",
+            "for i in range(2):\r\n...   print(i)\r\n\r\n... \r\n",
+        ),
         (
             "def g():\n  return 7\n\nprint(0); print(1)",
             "def g():\r\n...   return 7\r\n\r\n... \r\n>>> print(0); print(1)\r\n",
