@@ -134,7 +134,8 @@ def _ways_on(decision: Deny, judged: Judged, *, unattended: bool) -> str | None:
     if unattended:
         if judged.workspace and not _IN_WORKSPACE.isdisjoint(decision.classes):
             ways.append(f"paths inside the workspace {judged.workspace} need no answer")
-        if decision.reason == "destructive" and not judged.sandbox:
+        opens_confined = not (judged.operation.startswith("process.") or judged.dialect == "elwood")
+        if decision.reason == "destructive" and not judged.sandbox and opens_confined:
             ways.append(
                 'allowed: the same line in a session opened with sandbox "any", which confines it'
             )
