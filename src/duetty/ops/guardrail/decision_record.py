@@ -190,7 +190,9 @@ def question_of(decided: Decided, session: Session | None) -> Question:
     assert isinstance(ask, Ask)
     line = judged.command_line
     every = (
-        None if line is None else analyse_whole(line, judged.cwd, judged.shell, judged.workspace)
+        None
+        if line is None
+        else analyse_whole(line, judged.cwd, judged.shell, judged.workspace, judged.home)
     )
     classes = _classes(ask, every)
     grave = any(CLASSES[each].grave for each in classes if each in CLASSES)

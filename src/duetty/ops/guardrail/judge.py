@@ -43,6 +43,7 @@ from duetty.policy import (
     RuleSet,
     analyse,
     decide,
+    home_elsewhere,
     visible,
 )
 from duetty.policy.proving.recogniser import Line
@@ -115,6 +116,7 @@ class Judging:
         self._digest = self.rules.digest
         self._settings = settings
         self._home = home
+        self._home_elsewhere = home_elsewhere(home)
         self._remembered: dict[tuple[Judged, str, Profile], Decision] = {}
 
     @property
@@ -187,6 +189,7 @@ class Judging:
             self._judged(call),
             cwd=getattr(call.params, "cwd", None) or "/",
             workspace="",
+            home="",
             is_raw_input=False,  # the node knows what reads it
         )
         how = call.operation.judged
@@ -209,6 +212,7 @@ class Judging:
             tags=frozenset(session.profile.tags) if session is not None else frozenset(),
             cwd=cwd,
             workspace=session.profile.workspace if session else workspace_of(cwd, self._home),
+            home=self._home_elsewhere,
             sandbox=("open" if network else "closed") if confined else "",
             command_line=_command_line(operation.judged, params),
             shell=self._shell_of(call),
@@ -482,7 +486,9 @@ def _as_typed(decided: Decided) -> Decided:
         or (decided.profile is not Profile.STRICT and judged.mode is not Mode.HEADLESS)
     ):
         return decided
-    line = analyse(judged.command_line, judged.cwd, judged.shell, judged.workspace).recognised
+    line = analyse(
+        judged.command_line, judged.cwd, judged.shell, judged.workspace, judged.home
+    ).recognised
     if not isinstance(line, Line) or decision.canonical.commands == line.commands:
         return decided
     allowing = [
