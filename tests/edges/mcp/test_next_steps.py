@@ -144,8 +144,16 @@ async def test_a_wait_for_a_text_says_what_matched_and_where(terminal: Terminal)
 async def test_a_line_that_is_typed_is_not_what_a_wait_looks_for(terminal: Terminal) -> None:
     await terminal.fail("wsh_run_command", input="sleep 600; echo ready", max_wait_ms=200)
     _, told = await terminal.fail("wsh_await_quiesce", until="ready", max_wait_ms=300)
+    await terminal.send("Ctrl-C")
+    await terminal.run("mkfifo fifo; (read x < fifo; echo it is ready) &")
+    _, still = await terminal.fail("wsh_await_quiesce", until="ready", max_wait_ms=300)
+    await terminal.run("echo > fifo")
+    waited = await call(
+        terminal.client, "wsh_await_quiesce", session=terminal.name, until="is ready"
+    )
 
-    assert told["error"]["code"] == "wait_timeout"
+    assert told["error"]["code"] == still["error"]["code"] == "wait_timeout"
+    assert waited["match_line"].endswith("it is ready")
 
 
 async def test_rows_beyond_the_scrollback_are_said_to_be_none(terminal: Terminal) -> None:
