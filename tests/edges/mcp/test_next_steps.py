@@ -371,6 +371,33 @@ async def test_a_pager_that_searches_a_large_file_answers_with_what_it_found(
     assert left["state"] == "prompt"
 
 
+RELAY = r"""
+import os, time, tty
+tty.setraw(0)
+os.write(1, b"\x1b[?1049h\x1b[H")
+if program := os.fork():
+    os.waitpid(program, 0)
+    os.write(1, b"\x1b[?1049l")
+else:
+    os.setsid()
+    while (key := os.read(0, 1)) != b"q":
+        os.write(1, key.upper())
+"""
+
+
+async def test_a_key_for_a_program_that_has_its_terminal_read_by_another_has_its_effect(
+    terminal: Terminal,
+) -> None:
+    """As tmux and ssh do, of which the kernel says that they never read."""
+    await terminal.run("cat > relay.py", stdin=RELAY)
+    await terminal.run("python3 relay.py")
+    pressed = await terminal.send("x", view="diff")
+    left = await terminal.send("q", wait=True)
+
+    assert (pressed["changed"], pressed["completed_by"]) == ({"0": "X"}, "fullscreen")
+    assert left["state"] == "prompt"
+
+
 async def test_a_key_too_many_for_a_pager_is_no_part_of_the_next_run(terminal: Terminal) -> None:
     await terminal.send("q")
     ran = await terminal.run("echo next")
