@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from http.client import HTTPConnection
 from pathlib import Path
+from threading import Thread
 
 import httpx
 import pytest
@@ -75,6 +76,33 @@ def test_a_connection_that_pipelines_without_reading_costs_no_memory(
 
     assert highest - before < 64 * MIB
     assert answers(server, "s")
+
+
+def test_a_connection_that_pipelines_and_reads_has_no_more_read_of_it_than_is_answered(
+    server: ServerProcess,
+) -> None:
+    """Each request that looks for its body has the connection read on, by a thousand times its own size."""
+    before = resident_bytes(server)
+    with closing(socket.create_connection(address_of(server), timeout=5)) as greedy:
+        Thread(target=drain, args=(greedy,), daemon=True).start()
+        request = (
+            f"POST /sessions/s/wait HTTP/1.1\r\nHost: {':'.join(map(str, address_of(server)))}\r\n"
+        )
+        request += f"Authorization: Bearer {server.token()}\r\nContent-Length: 2\r\n\r\n{{}}"
+        greedy.settimeout(0.5)
+        with suppress(TimeoutError, ConnectionError):
+            for _ in range(100):
+                greedy.sendall(request.encode() * 10_000)
+        highest = resident_bytes(server)
+
+    assert highest - before < 32 * MIB
+    assert answers(server, "s")
+
+
+def drain(connection: socket.socket) -> None:
+    with suppress(OSError):
+        while connection.recv(1 << 20):
+            pass
 
 
 def test_pipelined_requests_are_all_answered_in_order(server: ServerProcess) -> None:
