@@ -193,14 +193,14 @@ async def test_another_address_under_the_same_name_gets_no_token_of_the_first(
 )
 def test_a_wrong_table_is_refused_with_the_reason(oauth: object, reason: str) -> None:
     with pytest.raises(BadSetting, match=reason) as told:
-        parse_order("it", {"url": "https://x.example/mcp", "oauth": oauth}, where="file")
+        parse_order("it", {"url": "https://x.example/mcp", "oauth": oauth}, where=lambda *_: "file")
     assert "hunter2" not in str(told.value)
 
 
 def test_a_token_and_a_sign_in_do_not_go_together() -> None:
     table: dict[str, object] = {"url": "https://x.example/mcp", "token_env": "T", "oauth": {}}
     with pytest.raises(BadSetting, match="not both"):
-        parse_order("it", table, where="file")
+        parse_order("it", table, where=lambda *_: "file")
 
 
 @pytest.mark.pty
