@@ -17,7 +17,7 @@ from duetty.calls import Actor, Scope
 from duetty.edges.http.arguments import no_constant
 from duetty.edges.http.auth import Guard
 from duetty.edges.http.errors import error_response
-from duetty.edges.http.operations import encoded_result, while_wanted
+from duetty.edges.http.operations import JsonAnswer, encoded_result, while_wanted
 from duetty.edges.http.stopping import Stopping
 from duetty.errors import (
     AuthInvalid,
@@ -62,7 +62,7 @@ def bridge_routes(
                 result = await while_wanted(asking, actor, request, guard, stopping)
             except DuettyError as error:
                 return error_response(with_executed(error))
-            return Response(encoded_result(result), media_type="application/json")
+            return JsonAnswer(encoded_result(result))
 
         return answered
 

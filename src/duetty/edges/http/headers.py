@@ -27,19 +27,35 @@ ENCODED = tuple((name.encode(), value.encode()) for name, value in HEADERS.items
 _NAMES = frozenset(name for name, _ in ENCODED)
 
 
+_TABLE = "duetty.headers"
+
+
 def headers_of(scope: Scope, name: bytes) -> list[str]:
-    """Every header of this name, which is in lower case. The framework's own table takes longer than all
-    that is asked of it here, and each layer would make one.
+    """Every header of this name, which is in lower case.
+
+    The framework's own table takes longer than all that is asked of it here, and each layer would make one.
     """
-    return [value.decode("latin-1") for given, value in scope["headers"] if given == name]
+    table = _table(scope)
+    if table is None:
+        return [value.decode("latin-1") for given, value in scope["headers"] if given == name]
+    found = table.get(name)
+    return [] if found is None else [found.decode("latin-1")]
 
 
 def header_of(scope: Scope, name: bytes) -> str:
     """The first of this name; empty if there is none."""
-    for given, value in scope["headers"]:
-        if given == name:
-            return value.decode("latin-1")
-    return ""
+    table = _table(scope)
+    if table is None:
+        return next(iter(headers_of(scope, name)), "")
+    return table.get(name, b"").decode("latin-1")
+
+
+def _table(scope: Scope) -> dict[bytes, bytes] | None:
+    """None where a name stands more than once."""
+    if _TABLE not in scope:
+        table = dict(scope["headers"])
+        scope[_TABLE] = table if len(table) == len(scope["headers"]) else None
+    return scope[_TABLE]
 
 
 class SecurityHeaders:

@@ -139,7 +139,20 @@ def _answer(result: object, status: int) -> Response:
         if isinstance(result.content, bytes):
             return Response(result.content, media_type=result.media_type, headers=headers)
         return StreamingResponse(result.content, media_type=result.media_type, headers=headers)
-    return Response(encoded_result(result), status_code=status, media_type="application/json")
+    return JsonAnswer(encoded_result(result), status)
+
+
+class JsonAnswer(Response):
+    """The framework's own takes as long for its two headers as for all of the answer."""
+
+    def __init__(self, body: bytes, status: int = 200) -> None:
+        self.status_code = status
+        self.background = None
+        self.body = body
+        self.raw_headers = [
+            (b"content-length", b"%d" % len(body)),
+            (b"content-type", b"application/json"),
+        ]
 
 
 def encoded_result(result: object) -> bytes:
