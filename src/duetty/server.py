@@ -54,7 +54,7 @@ from duetty.edges.http import (
     unix_socket,
     url_of,
 )
-from duetty.edges.http.bridge_door import bridge_routes
+from duetty.edges.http.bridge_door import bridge_endpoints
 from duetty.edges.http.hub_requests import HubRequests
 from duetty.edges.http.probes import probe_routes
 from duetty.edges.http.sse import sse_routes
@@ -560,11 +560,11 @@ class Server:
             | ({"/mcp": mcp, "/mcp/{dialect}": mcp} if self._settings.mcp_server_enabled else {})
             | dict.fromkeys(PROTECTED_PATHS, protected),
             routes=[
-                *bridge_routes(dispatcher, guard, self._bridge_secret, self._stopping),
                 *websocket_routes(dispatcher, guard, self._stopping),
                 *sse_routes(dispatcher, guard, self._stopping),
                 *probe_routes(dispatcher, guard),
             ],
+            endpoints=bridge_endpoints(dispatcher, guard, self._bridge_secret, self._stopping),
         )
         web = WebServer(
             uvicorn.Config(

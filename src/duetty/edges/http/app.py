@@ -24,7 +24,7 @@ from duetty.edges.http.limits import RateLimit
 from duetty.edges.http.operations import operation_endpoints, operation_routes
 from duetty.edges.http.prefix import Prefix
 from duetty.edges.http.reference import reference_routes
-from duetty.edges.http.routes import ByFirstWord, Direct
+from duetty.edges.http.routes import ByFirstWord, Direct, Endpoint
 from duetty.edges.http.sign_in import login
 from duetty.edges.http.stopping import Stopping
 from duetty.edges.http.upgrade_required import upgrade_routes
@@ -44,9 +44,12 @@ def make_app(
     rate_limit: int = 0,
     mounts: Mapping[str, ASGIApp] | None = None,
     routes: Sequence[StarletteRoute | WebSocketRoute] = (),
+    endpoints: Mapping[str, Mapping[str, Endpoint]] | None = None,
 ) -> ASGIApp:
-    """The whole edge. `mounts` and `routes` are what other parts answer below the same checks."""
-    operations = operation_endpoints(dispatcher, guard, stopping)
+    """The whole edge. `mounts`, `routes` and `endpoints` are what other parts answer below the same checks."""
+    direct: dict[str, dict[str, Endpoint]] = operation_endpoints(dispatcher, guard, stopping)
+    for path, methods in (endpoints or {}).items():
+        direct.setdefault(path, {}).update(methods)
     every: list[StarletteRoute | WebSocketRoute] = [
         StarletteRoute("/", _to_page(prefix), methods=["GET"]),
         StarletteRoute("/login", login(guard, prefix), methods=["GET"]),
@@ -54,7 +57,7 @@ def make_app(
         *reference_routes(guard, prefix),
         *routes,
         *upgrade_routes(guard),
-        *operation_routes(operations),
+        *operation_routes(direct),
     ]
     app = Starlette(
         routes=[ByFirstWord(every)],
@@ -62,7 +65,7 @@ def make_app(
     )
     app.router.redirect_slashes = False
     app.router.default = _no_route(guard, app.router.not_found)
-    whole: ASGIApp = Cors(Direct(operations, app, _on_crash), guard)
+    whole: ASGIApp = Cors(Direct(direct, app, _on_crash), guard)
     if prefix:
         whole = Prefix(whole, prefix)
     if guard.access.jwt is not None:

@@ -163,6 +163,13 @@ async def _json_body(request: Request) -> Mapping[str, object]:
         raise UnsupportedMediaType(
             "the body must be JSON", hint="send 'Content-Type: application/json'"
         )
+    return json_object(body)
+
+
+def json_object(body: bytes) -> Mapping[str, object]:
+    """Raises:
+    BodyTooLarge, Malformed: if it is none.
+    """
     if not has_few_values(body):
         raise BodyTooLarge(
             f"the body has more than {MAX_VALUES} values", hint="send it in several requests"

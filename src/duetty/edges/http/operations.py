@@ -1,7 +1,7 @@
 """A route for each operation: the table says what, this says how it looks over HTTP."""
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -19,11 +19,10 @@ from duetty.edges.http.auth import Guard
 from duetty.edges.http.errors import error_response
 from duetty.edges.http.headers import DOCUMENT_POLICY, header_of
 from duetty.edges.http.peer import GONE
+from duetty.edges.http.routes import Endpoint
 from duetty.edges.http.stopping import End, Stopping
 from duetty.errors import BadArguments, DuettyError, ServerStopping, TokenRevoked
 from duetty.ops import SESSION_HEADER, Dispatcher, Operation, Stream
-
-Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def operation_endpoints(
