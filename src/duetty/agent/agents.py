@@ -210,9 +210,9 @@ class Agents:
                 conversation.append("context", pieces=[list(each) for each in pieces])
             self._check_room(conversation)
             seq = conversation.append("message", text=text, by=by, is_person=is_person).seq
-            await self._write_begun(conversation)
-            if not conversation.is_working and not is_heard(conversation.entries, seq):
+            if not conversation.is_working:
                 self._start(conversation)
+            await self._flush()
             return seq
 
     async def resume(self, conversation: Conversation, *, model: Model | None = None) -> None:
@@ -227,9 +227,8 @@ class Agents:
             if conversation.is_working:
                 raise ConversationRunning(f"{conversation.id} is at work already")
             self._check_room(conversation)
-            await self._write_begun(conversation)
-            if not conversation.is_working:
-                self._start(conversation)
+            self._start(conversation)
+            await self._flush()
 
     async def stop(self, conversation: Conversation, *, by: str, interrupts: bool = False) -> bool:
         """End the work in progress; whether there was any. What runs in a terminal goes on, unless
@@ -238,6 +237,7 @@ class Agents:
         if conversation.scope is None:
             return False
         conversation.stopped_by = by
+        conversation.stopped_at = conversation.last_seq
         conversation.is_interrupted = interrupts
         conversation.scope.cancel()
         with conversation.in_use(), anyio.move_on_after(STOP_S):
@@ -248,18 +248,8 @@ class Agents:
         if not conversation.is_working and len(self.working()) >= MAX_WORKING:
             raise Exhausted(f"{MAX_WORKING} conversations are at work", hint="stop one first")
 
-    async def _write_begun(self, conversation: Conversation) -> None:
-        """A server that ends from here on leaves work undone, and the next one must know that."""
-        if conversation.record.state != "running":
-            conversation.enter("running")
-        try:
-            await self._flush()
-        except StoreUnavailable as error:
-            if not conversation.is_working:
-                conversation.enter("failed", error.message, error.code)
-            raise
-
     def _start(self, conversation: Conversation) -> None:
+        """Be at work, to whoever looks or stops it from now on."""
         conversation.scope = anyio.CancelScope()
         conversation.over = anyio.Event()
         conversation.stopped_by = None
@@ -339,6 +329,9 @@ class Agents:
                 conversation.enter("idle" if ended[1] is None else "failed", *ended)
             conversation.over.set()
             conversation.tell()
+        if conversation.stopped_by is not None and _has_unheard(conversation):
+            self._start(conversation)
+            return
         with anyio.move_on_after(STOP_S):
             await self.hands.show_step(conversation, None)
 
@@ -361,6 +354,7 @@ class Agents:
         hands = self.hands
         assert hands is not None
         clock = _Watch(self._clock)
+        await self._flush()  # a server that ends from here on leaves work undone: the next knows
         for call, begun in open_calls(conversation.entries):
             code = AgentInterrupted.code
             text = UNKNOWN if begun else NOT_BEGUN
@@ -584,6 +578,12 @@ def _interrupted(record: ConversationRecord) -> ConversationRecord:
         reason="the server ended while it worked; resume it, and nothing runs twice",
         code=AgentInterrupted.code,
     )
+
+
+def _has_unheard(conversation: Conversation) -> bool:
+    """Whether a message came after the stop that ended the work: it asks for more work."""
+    last = next(each for each in reversed(conversation.entries) if each.kind == "message")
+    return last.seq > conversation.stopped_at and not is_heard(conversation.entries, last.seq)
 
 
 def _append_answer(conversation: Conversation, answered: Answered, seen: int) -> None:

@@ -40,6 +40,9 @@ class Conversation:
         """Of the work in progress."""
 
         self.stopped_by: str | None = None
+        self.stopped_at = 0
+        """Seq of the last entry when it was stopped: later messages are not what was stopped."""
+
         self.is_interrupted = False
         """Whether who stopped the work also interrupts the program in its session."""
 
