@@ -140,18 +140,15 @@ async def test_from_the_message_on_it_is_at_work_and_can_be_stopped(tmp_path: Pa
         conversation = await agents.begin("go", started_by="person:ann", scopes=())
         async with anyio.create_task_group() as sending:
             sending.start_soon(
-                partial(
-                    agents.send, conversation, "go", by="ann", is_person=True, model=Listener()
-                )
+                partial(agents.send, conversation, "go", by="ann", is_person=True, model=Listener())
             )
             with anyio.fail_after(10):
                 while conversation.record.state != "running":
                     await conversation.wait_change()
-            doing = conversation.doing
+            assert conversation.doing == "running"
             assert await agents.stop(conversation, by="ann")
         await anyio.wait_all_tasks_blocked()
 
-        assert doing == "running"
         assert conversation.doing == "idle"
         assert conversation.record.reason == "stopped by ann"
         assert not any(each.kind == "answer" for each in conversation.entries)

@@ -64,6 +64,7 @@ UNKNOWN = (
     "Unknown: the server ended while this call was in progress. It was not made again."
     " Look at the terminal to see what became of it before you repeat anything."
 )
+EMPTY = "the model ended with an empty answer"
 NOT_BEGUN = "Not done: the server ended, or the work was stopped, before this call began."
 
 log = logging.getLogger("duetty.agent")
@@ -307,8 +308,7 @@ class Agents:
         try:
             with scope:
                 try:
-                    await self._turns(conversation)
-                    ended = None, None
+                    ended = await self._turns(conversation), None
                 except DuettyError as error:
                     ended = (
                         f"{error.message}; {error.hint}" if error.hint else error.message,
@@ -350,7 +350,8 @@ class Agents:
             )
             _record(conversation, call, ToolOutcome(text=text, ok=False, code="stopped"))
 
-    async def _turns(self, conversation: Conversation) -> None:
+    async def _turns(self, conversation: Conversation) -> str | None:
+        """What a person is told of the end, beside the answer."""
         hands = self.hands
         assert hands is not None
         clock = _Watch(self._clock)
@@ -375,7 +376,7 @@ class Agents:
                 await self._do(conversation, call, clock)
             last = next(each for each in reversed(conversation.entries) if each.kind == "message")
             if not answered.calls and is_heard(conversation.entries, last.seq):
-                return
+                return answered.note or (None if answered.text else EMPTY)
 
     async def _asked(
         self, conversation: Conversation, clock: "_Watch"

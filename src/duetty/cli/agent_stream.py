@@ -220,6 +220,8 @@ class AgentStream:
         if (reason := info["reason"] or "").startswith("stopped by"):
             self._note(f"{reason}; go on with: duetty agent resume {info['id']}")
             return STOPPED
+        if reason:
+            self._note(reason)
         return 0
 
     # --- asking --------------------------------------------------------------------
