@@ -250,7 +250,7 @@ class Agents:
             raise Exhausted(f"{MAX_WORKING} conversations are at work", hint="stop one first")
 
     def _start(self, conversation: Conversation) -> None:
-        """Be at work, to whoever looks or stops it from now on."""
+        """Work from now on: the state shows it, and a stop ends it, before the task has begun."""
         conversation.scope = anyio.CancelScope()
         conversation.over = anyio.Event()
         conversation.stopped_by = None
@@ -351,7 +351,7 @@ class Agents:
             _record(conversation, call, ToolOutcome(text=text, ok=False, code="stopped"))
 
     async def _turns(self, conversation: Conversation) -> str | None:
-        """What a person is told of the end, beside the answer."""
+        """Returns what a person should know of the end beside the answer, if anything."""
         hands = self.hands
         assert hands is not None
         clock = _Watch(self._clock)

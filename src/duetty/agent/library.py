@@ -266,9 +266,11 @@ def _plain(error: Exception) -> str:
     if isinstance(error, ModelHTTPError):
         body: object = error.body
         if isinstance(body, dict):
-            told = cast("dict[str, Any]", body)
-            wrapped = cast("dict[str, Any]", told.get("error") or {})  # as some providers have it
-            body = told.get("message") or wrapped.get("message")
+            answered = cast("dict[str, Any]", body)
+            wrapped = cast(
+                "dict[str, Any]", answered.get("error") or {}
+            )  # as some providers have it
+            body = answered.get("message") or wrapped.get("message")
         return f"status {error.status_code}: {body}" if body else f"status {error.status_code}"
     if isinstance(error, ModelAPIError):
         return error.message

@@ -27,7 +27,7 @@ class Answered:
     model: str = ""
     raw: str | None = None
     note: str | None = None
-    """What a person is told of its end, where that was no usual one."""
+    """What a person should know of its end, where that was no usual one."""
 
 
 def about_tokens(chars: int) -> int:
