@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import anyio
 import pytest
@@ -14,6 +14,7 @@ from duetty.agent.agents import Agents
 from duetty.agent.history import chat_messages
 from duetty.clock import SystemClock
 from duetty.config import Settings
+from duetty.errors import NotFound
 from duetty.store import ConversationEntry, Store
 
 pytestmark = pytest.mark.anyio
@@ -132,6 +133,24 @@ async def test_a_message_that_was_there_when_it_was_stopped_starts_nothing(
         await agents.send(conversation, "now", by="ann", is_person=True)
         await at_rest(conversation)
         assert said(conversation) == ["I heard 'now'."]
+
+
+async def test_a_conversation_whose_first_message_was_not_taken_is_not_there(
+    tmp_path: Path,
+) -> None:
+    class Nowhere(SlowHands):
+        async def context(self, conversation: Conversation, text: str) -> NoReturn:
+            conversation.change(session="opened")
+            raise NotFound("no such directory")
+
+    async with agents_with(Nowhere(), tmp_path) as agents:
+        conversation = await agents.begin("go", started_by="person:ann", scopes=())
+        with pytest.raises(NotFound):
+            await agents.send(conversation, "go", by="ann", is_person=True, model=Listener())
+
+        assert await agents.records() == []
+    with Store.open(tmp_path / "store.db") as store:
+        assert store.conversations() == []
 
 
 async def test_from_the_message_on_it_is_at_work_and_can_be_stopped(tmp_path: Path) -> None:

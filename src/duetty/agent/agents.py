@@ -6,7 +6,8 @@ again: the model gets *outcome unknown*.
 
 import logging
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -170,7 +171,7 @@ class Agents:
     # --- talking -------------------------------------------------------------------
 
     async def begin(self, text: str, **fields: Any) -> Conversation:
-        """A new conversation, without messages."""
+        """A new conversation. It is kept from its first message on."""
         await self._kept()
         record = ConversationRecord(
             id=f"{ID_PREFIX}{secrets.token_hex(4)}",
@@ -181,7 +182,6 @@ class Agents:
         conversation = self._conversation(record, [])
         self._put_away()
         self._live[record.id] = conversation
-        conversation.change()
         return conversation
 
     async def send(
@@ -201,20 +201,29 @@ class Agents:
             AgentNotConfigured, AgentNotInstalled: if there is no model; nothing was kept.
             Exhausted: if too many conversations are at work.
         """
-        with conversation.in_use():
+        with conversation.in_use(), self._forgotten_if_empty(conversation):
             await self._model_for(conversation, model)
             assert self.hands is not None
             if len(conversation.entries) > MAX_ENTRIES:
                 raise Exhausted("this conversation is too long", hint="begin another one")
             pieces = await self.hands.context(conversation, text)
+            self._check_room(conversation)
             if pieces:
                 conversation.append("context", pieces=[list(each) for each in pieces])
-            self._check_room(conversation)
             seq = conversation.append("message", text=text, by=by, is_person=is_person).seq
             if not conversation.is_working:
                 self._start(conversation)
             await self._flush()
             return seq
+
+    @contextmanager
+    def _forgotten_if_empty(self, conversation: Conversation) -> Generator[None]:
+        """Where not even the first message came through, no one can list or resume it."""
+        try:
+            yield
+        finally:
+            if not conversation.entries:
+                self._live.pop(conversation.id, None)
 
     async def resume(self, conversation: Conversation, *, model: Model | None = None) -> None:
         """Go on where it was stopped, failed, or ended with a server.

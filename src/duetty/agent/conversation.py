@@ -103,7 +103,8 @@ class Conversation:
 
     def change(self, **fields: Any) -> None:
         self.record = replace(self.record, **fields)
-        self._store.save_conversation(self.record)
+        if self.entries:
+            self._store.save_conversation(self.record)
         self.tell()
 
     def enter(
