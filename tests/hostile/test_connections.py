@@ -43,7 +43,7 @@ def lists_when_accepted(server: ServerProcess, until_s: float) -> bool:
     while True:
         try:
             return lists(server)
-        except httpx.RemoteProtocolError:
+        except (httpx.RemoteProtocolError, httpx.ReadError):
             if time.monotonic() > until_s:
                 raise
 
