@@ -5,11 +5,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from duetty.agent.hands import Tool, ToolCall
+from duetty.agent.hands import Tool, ToolCall, about_tokens
 from duetty.agent.history import chat_messages
 from duetty.store import ConversationEntry
 
-CHARS_PER_TOKEN = 4
 WHAT_TO_INSTALL = "pip install 'duetty[agent]', then start the server again"
 
 
@@ -28,11 +27,6 @@ class Answered:
     raw: str | None = None
     note: str | None = None
     """What a person should know of its end, where that was no usual one."""
-
-
-def about_tokens(chars: int) -> int:
-    """Where a model's server names no usage: limits need a count."""
-    return -(-chars // CHARS_PER_TOKEN)
 
 
 def request_tokens(
