@@ -1,8 +1,11 @@
 """When the model, its server or its words are bad: a clear state, and nothing is lost."""
 
 import json
+import subprocess
 import threading
+import time
 from collections.abc import Iterator
+from email.utils import formatdate
 from pathlib import Path
 
 import pytest
@@ -67,6 +70,19 @@ def test_a_model_that_is_down_for_a_moment_is_asked_again(
     assert asked.entries("answer")[-1]["text"] == "Here I am."
 
 
+def test_a_model_that_names_a_date_is_asked_again_then(
+    server: ServerProcess, model: ModelServer
+) -> None:
+    later = formatdate(time.time() + 100, usegmt=True)
+    model.script = [Reply(status=429, error="slow down", headers={"Retry-After": later})]
+
+    asked = sent(server, "hello")
+    [fault] = until(lambda: asked.entries("fault"))
+    server.client.post(f"/agent/conversations/{asked.id}/stop", {})
+
+    assert 60 < fault["again_in_s"] <= 100
+
+
 def test_a_model_that_stays_down_ends_the_work_and_it_can_be_resumed(
     server: ServerProcess, model: ModelServer
 ) -> None:
@@ -106,6 +122,39 @@ def test_a_model_that_says_nothing_is_given_up_on(
 
     assert len(asked.entries("fault")) == 1
     assert asked.entries("answer")[-1]["text"] == "In time."
+
+
+@pytest.mark.parametrize(
+    ("ending", "told"),
+    [
+        (say(""), "the model ended with an empty answer"),
+        (say("To be", finish="length"), "the model's answer was cut off at its longest"),
+        (say("", finish="content_filter"), "the model's provider withheld its answer"),
+        (say("Yes.", finish="a_new_word"), None),
+    ],
+)
+def test_an_end_that_is_no_usual_one_is_told(
+    ending: Reply, told: str | None, server: ServerProcess, model: ModelServer
+) -> None:
+    model.script = [ending]
+
+    asked = server.command("ask", "hello", cwd=server.home, stdin=subprocess.DEVNULL)
+
+    assert asked.returncode == 0
+    assert asked.stderr.strip().startswith(f"duetty: {told}" if told else "")
+    assert bool(asked.stderr.strip()) is (told is not None)
+
+
+def test_where_a_model_names_no_usage_its_tokens_are_counted_by_its_words(
+    server: ServerProcess, model: ModelServer
+) -> None:
+    model.script = [say("abcd" * 50, tokens_in=0)]
+
+    info = ended(server, "hello").info()
+
+    assert info["tokens_in"] > 1000
+    assert info["tokens_out"] == 50
+    assert info["cost_usd"] > 0
 
 
 def test_a_wrong_key_is_told_with_what_to_look_at_and_the_key_is_nowhere(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from duetty.agent import open_model
+from duetty.agent import model_problem, open_model
 from duetty.config import Settings
 from duetty.errors import AgentNotConfigured, AgentNotInstalled
 from tests.agent.model_server import ModelServer, say
@@ -89,3 +89,9 @@ def test_a_provider_whose_own_library_is_missing_is_named() -> None:
         open_model(Settings(agent_model="anthropic:claude-sonnet-4-5"), {"ANTHROPIC_API_KEY": "k"})
 
     assert "anthropic" in error.value.message
+    assert "pip install 'pydantic-ai-slim[anthropic]'" in str(error.value.hint)
+
+
+def test_a_provider_that_needs_no_key_is_asked_for_none() -> None:
+    assert model_problem(Settings(agent_model="ollama:qwen3"), {}) is None
+    assert model_problem(Settings(agent_model="openai:gpt-5"), {}) is not None

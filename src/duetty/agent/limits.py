@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from duetty.agent.hands import about_tokens
 from duetty.agent.senders import meant_messages
 from duetty.store import ConversationEntry
 
@@ -33,6 +34,16 @@ class Used:
     """Of the last request and its answer: the next one has at least these."""
 
     last_cost_usd: float = 0.0
+    new_tokens: int = 0
+    """About these, of what was added since: results, messages."""
+
+    @property
+    def next_tokens(self) -> int:
+        return self.last_tokens + self.new_tokens
+
+    @property
+    def next_cost_usd(self) -> float:
+        return self.last_cost_usd * (self.next_tokens / self.last_tokens if self.last_tokens else 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,15 +55,20 @@ class Reached:
 
 
 def used(entries: Sequence[ConversationEntry]) -> Used:
-    turns = tokens_in = tokens_out = last_tokens = 0
+    turns = tokens_in = tokens_out = last_tokens = new_chars = 0
     cost = last_cost = 0.0
     known = True
     anew = meant_messages(entries)
     for entry in entries:
+        body = entry.body
         if entry.seq in anew:
             turns = 0
+        if entry.kind in ("message", "result", "told"):
+            new_chars += len(body["text"])
+        elif entry.kind == "context":
+            new_chars += sum(len(text) for _, text in body["pieces"])
         elif entry.kind in ("answer", "summary"):
-            body = entry.body
+            new_chars = 0
             turns += 1
             tokens_in += body["tokens_in"]
             tokens_out += body["tokens_out"]
@@ -68,6 +84,7 @@ def used(entries: Sequence[ConversationEntry]) -> Used:
         is_cost_known=known,
         last_tokens=last_tokens,
         last_cost_usd=last_cost,
+        new_tokens=about_tokens(new_chars),
     )
 
 
@@ -97,19 +114,19 @@ def reached(
             more=f"{limits.turns} requests",
         )
     most = limits.tokens * (1 + raised(entries, "tokens"))
-    if tokens + now.last_tokens > most:
+    if tokens + now.next_tokens > most:
         return Reached(
             what="tokens",
-            reason=f"{tokens} tokens, the next request takes about {now.last_tokens};"
+            reason=f"{tokens} tokens, the next request takes about {now.next_tokens};"
             f" the limit is {most}",
             more=f"{limits.tokens} tokens",
         )
     most_usd = limits.cost_usd * (1 + raised(entries, "money"))
-    if most_usd and now.cost_usd + now.last_cost_usd > most_usd:
+    if most_usd and now.cost_usd + now.next_cost_usd > most_usd:
         return Reached(
             what="money",
             reason=f"${now.cost_usd:.4f}, the next request costs about"
-            f" ${now.last_cost_usd:.4f}; the limit is ${most_usd:.2f}",
+            f" ${now.next_cost_usd:.4f}; the limit is ${most_usd:.2f}",
             more=f"${limits.cost_usd:.2f}",
         )
     most_minutes = limits.minutes * (1 + raised(entries, "minutes"))
