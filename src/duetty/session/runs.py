@@ -445,8 +445,9 @@ class Run:
             if not bound.cancelled_caught or (await session.look()).word != "running":
                 break  # else no program reads yet: a busy machine, or rc files that take long
         if session.prompt.phase is Phase.SILENT and not session.is_exited:
-            session.profile.shell = None
-            session.profile.integration_reason = f"no mark came within {SHELL_START_S:g} s: an rc file may have started another shell"
+            session.profile.forget_shell(
+                f"no mark came within {SHELL_START_S:g} s: an rc file may have started another shell"
+            )
 
     async def _wait_reader(self) -> None:
         """While a program runs and reads nothing, the line is not for it: it waits its turn."""
