@@ -54,6 +54,9 @@ HELD_S = 0.1
 TAKEN_BACK_S = 1.0
 """How long a line that keys took back may still be shown, on a machine that is busy."""
 
+BEGUN_CHARS = 200
+"""Of a line that another actor has begun, in the error that names it."""
+
 PRESSED_AGAIN = 3
 """How often Ctrl-C is pressed again for a line that it took back and that is still shown."""
 
@@ -392,7 +395,7 @@ class Run:
         return INTERRUPT
 
     def _check_empty(self) -> None:
-        """Refuse to type into another's half-typed line."""
+        """Refuse to type into a half-typed line."""
         session = self.session
         if not session.prompt.line.is_touched or session.prompt.phase not in (
             Phase.INPUT,
@@ -400,10 +403,16 @@ class Run:
         ):
             return
         if session.prompt.has_half_line():
+            typed, line = session.prompt.typed, session.prompt.shown_line()
+            is_own = typed.is_empty or typed.is_only_of(self.actor)
             raise SessionBusy(
-                f"another actor has begun a line at the prompt of {session.name!r}",
-                hint="let them finish; if it is yours, press Ctrl-U, or call again with reset: true",
-                details={"state": "prompt"},
+                f"a line stands at the prompt of {session.name!r} that Ctrl-C did not take away"
+                if is_own
+                else f"another actor has begun a line at the prompt of {session.name!r}",
+                hint="call again with reset: true, or in another session"
+                if is_own
+                else "let them finish; if it is yours, press Ctrl-U, or call again with reset: true",
+                details={"state": "prompt", "line": line and line[:BEGUN_CHARS]},
             )
         session.prompt.line.is_touched = False
 
@@ -707,23 +716,28 @@ class Run:
         prompts: set[str] = set()
         lines = self._text().split("\n")
         for typed in lines:
-            try:
-                shown = self._shown_line(start)
-            except OutputExpired:
-                return start
-            if shown is None:
-                return start
-            prompt = self._before.encode() if start == self._offset else b""
-            found = typed_line(prompt, shown, cols=session.profile.cols)
-            is_echo = found == (typed.strip() or None)
-            if start != self._offset and (found or "").endswith(typed.strip()):
-                before = (found or "").removesuffix(typed.strip())
-                is_echo = _PROMPT.fullmatch(before) is not None
-                prompts.add(before.strip())
-            if not is_echo:
-                return self._accepted() or start
+            while True:
+                try:
+                    shown = self._shown_line(start)
+                except OutputExpired:
+                    return start
+                if shown is None:
+                    return start
+                prompt = self._before.encode() if start == self._offset else b""
+                found = typed_line(prompt, shown, cols=session.profile.cols) or ""
+                is_echo = found == typed.strip()
+                if start != self._offset and found.endswith(typed.strip()):
+                    before = found.removesuffix(typed.strip())
+                    is_echo = _PROMPT.fullmatch(before) is not None
+                    if is_echo:
+                        prompts.add(before.strip())
+                if is_echo:
+                    break
+                if not found or found not in prompts:
+                    return self._accepted() or start
+                start += len(shown) + 1  # of a line end that was echoed before its prompt came
             start += len(shown) + 1
-        # The terminal echoed a line end while the program read no line: its prompt comes after.
+        # The same behind the last line.
         for _ in lines:
             shown = self._shown_line(start)
             if shown is None or shown.decode(errors="replace").strip() not in prompts - {""}:
