@@ -42,9 +42,7 @@ class RemoteError(DuettyError):
         self.code = code  # type: ignore[misc]  # the wire's code stands for the class's
 
 
-def _hint(
-    code: str, place: Path | HubAddress | None, details: Mapping[str, Any]
-) -> str | None:
+def _hint(code: str, place: Path | HubAddress | None, details: Mapping[str, Any]) -> str | None:
     """What to type here, where the server's own hint is for programs, or for who runs it."""
     if code == "server_not_found":
         named = f" --hub {place}" if isinstance(place, HubAddress) else ""
