@@ -32,6 +32,9 @@ from duetty.ops import OPERATIONS, Dispatcher
 from duetty.wire.results import SessionInfo
 from duetty.wire.rooms import RoomTools
 
+OF_SECRET = {"field": "secret"}
+"""By which a front knows that it is at fault, and not its user."""
+
 BRIDGE = Actor(
     kind="agent", name="bridge", scopes=frozenset({Scope.READ, Scope.INPUT, Scope.CONTROL})
 )
@@ -127,10 +130,12 @@ def check_secret(given: object, secret: str) -> None:
         raise AuthRequired("this door is shut", hint="set BRIDGE_SECRET where the hub is started")
     if not isinstance(given, str):
         raise AuthInvalid(
-            "the body has no `secret`", hint="it is the BRIDGE_SECRET that the hub was started with"
+            "the body has no `secret`",
+            hint="it is the BRIDGE_SECRET that the hub was started with",
+            details=OF_SECRET,
         )
     if not hmac.compare_digest(given.encode("utf-8", "surrogatepass"), secret.encode()):
-        raise AuthInvalid("this is not the bridge's secret")
+        raise AuthInvalid("this is not the bridge's secret", details=OF_SECRET)
 
 
 async def call_room(
