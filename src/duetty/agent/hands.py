@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from duetty.agent.conversation import Conversation
 
-CHARS_PER_TOKEN = 4
-
 MAX_RESULT_CHARS = 24_000
 """Of a result that the model is given: head and tail. The rest can be read in parts."""
 
@@ -82,11 +80,6 @@ class Hands(Protocol):
         Refused: if who began the conversation may do nothing any more.
         """
         ...
-
-
-def about_tokens(chars: int) -> int:
-    """Where no one has counted, and a limit needs a number."""
-    return -(-chars // CHARS_PER_TOKEN)
 
 
 def shortened(text: str, most: int = MAX_RESULT_CHARS) -> str:

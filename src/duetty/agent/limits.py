@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from duetty.agent.hands import about_tokens
 from duetty.agent.senders import meant_messages
 from duetty.store import ConversationEntry
 
 What = Literal["turns", "tokens", "money", "minutes"]
+
+CHARS_PER_TOKEN = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,3 +138,8 @@ def reached(
             more=f"{limits.minutes:g} minutes",
         )
     return None
+
+
+def about_tokens(chars: int) -> int:
+    """Where no one has counted, and a limit needs a number."""
+    return -(-chars // CHARS_PER_TOKEN)

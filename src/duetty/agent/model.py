@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from duetty.agent.hands import Tool, ToolCall, about_tokens
+from duetty.agent.hands import Tool, ToolCall
 from duetty.agent.history import chat_messages
+from duetty.agent.limits import about_tokens
 from duetty.store import ConversationEntry
 
 WHAT_TO_INSTALL = "pip install 'duetty[agent]', then start the server again"

@@ -716,23 +716,28 @@ class Run:
         prompts: set[str] = set()
         lines = self._text().split("\n")
         for typed in lines:
-            try:
-                shown = self._shown_line(start)
-            except OutputExpired:
-                return start
-            if shown is None:
-                return start
-            prompt = self._before.encode() if start == self._offset else b""
-            found = typed_line(prompt, shown, cols=session.profile.cols)
-            is_echo = found == (typed.strip() or None)
-            if start != self._offset and (found or "").endswith(typed.strip()):
-                before = (found or "").removesuffix(typed.strip())
-                is_echo = _PROMPT.fullmatch(before) is not None
-                prompts.add(before.strip())
-            if not is_echo:
-                return self._accepted() or start
+            while True:
+                try:
+                    shown = self._shown_line(start)
+                except OutputExpired:
+                    return start
+                if shown is None:
+                    return start
+                prompt = self._before.encode() if start == self._offset else b""
+                found = typed_line(prompt, shown, cols=session.profile.cols) or ""
+                is_echo = found == typed.strip()
+                if start != self._offset and found.endswith(typed.strip()):
+                    before = found.removesuffix(typed.strip())
+                    is_echo = _PROMPT.fullmatch(before) is not None
+                    if is_echo:
+                        prompts.add(before.strip())
+                if is_echo:
+                    break
+                if not found or found not in prompts:
+                    return self._accepted() or start
+                start += len(shown) + 1  # of a line end that was echoed before its prompt came
             start += len(shown) + 1
-        # The terminal echoed a line end while the program read no line: its prompt comes after.
+        # The same behind the last line.
         for _ in lines:
             shown = self._shown_line(start)
             if shown is None or shown.decode(errors="replace").strip() not in prompts - {""}:

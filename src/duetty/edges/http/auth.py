@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from starlette.requests import HTTPConnection
 
 from duetty.calls import INSIDE, Actor, Scope
+from duetty.edges.http.headers import headers_of
 from duetty.edges.http.origins import Origins
 from duetty.edges.http.peer import ADMITTED, Peer, source_of
 from duetty.errors import AuthInvalid, AuthRequired, OriginNotAllowed
@@ -110,7 +111,7 @@ class Guard:
         check_origin(connection, self.origins())
 
     def _by_bearer(self, connection: HTTPConnection) -> Actor | None:
-        given = connection.headers.getlist("authorization")
+        given = headers_of(connection.scope, b"authorization")
         if len(given) > 1:
             raise AuthInvalid("the header Authorization stands there more than once")
         scheme, _, token = "".join(given).partition(" ")
@@ -183,13 +184,13 @@ def check_origin(connection: HTTPConnection, origins: Origins) -> None:
     """Raises:
     OriginNotAllowed: if it came by another name, or from a page that may not ask.
     """
-    hosts = connection.headers.getlist("host")
+    hosts = headers_of(connection.scope, b"host")
     if len(hosts) != 1 or not origins.is_own_host(hosts[0], connection.scope.get("server")):
         raise OriginNotAllowed(
             f"host {', '.join(hosts)[:100]!r} is not a name of this server",
             hint="use the address that the server printed, or add the name to server.hosts",
         )
-    for origin in connection.headers.getlist("origin"):
+    for origin in headers_of(connection.scope, b"origin"):
         if origins.is_own(origin, hosts[0]) or origins.is_listed(origin):
             continue
         raise OriginNotAllowed(

@@ -5,19 +5,19 @@ rooms it reaches.
 """
 
 import hmac
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from duetty.calls import Actor, Scope
-from duetty.edges.http.arguments import no_constant
+from duetty.edges.http.arguments import body_of, json_object
 from duetty.edges.http.auth import Guard
 from duetty.edges.http.errors import error_response
-from duetty.edges.http.operations import encoded_result, while_wanted
+from duetty.edges.http.headers import headers_of
+from duetty.edges.http.operations import JsonAnswer, encoded_result, while_wanted
+from duetty.edges.http.routes import Endpoint
 from duetty.edges.http.stopping import Stopping
 from duetty.errors import (
     AuthInvalid,
@@ -28,11 +28,9 @@ from duetty.errors import (
     with_executed,
 )
 from duetty.ops import OPERATIONS, Dispatcher
-from duetty.wire.json_values import MAX_VALUES, has_few_values
 from duetty.wire.results import SessionInfo
 from duetty.wire.rooms import RoomTools
 
-MAX_BODY_BYTES = 1024 * 1024
 BRIDGE = Actor(
     kind="agent", name="bridge", scopes=frozenset({Scope.READ, Scope.INPUT, Scope.CONTROL})
 )
@@ -42,36 +40,37 @@ BRIDGE = Actor(
 Ask = Callable[[Request, Actor, Mapping[str, Any]], Awaitable[Any]]
 
 
-def bridge_routes(
+def bridge_endpoints(
     dispatcher: Dispatcher, guard: Guard, secret: str, stopping: Stopping
-) -> list[Route]:
+) -> dict[str, dict[str, Endpoint]]:
+    """By path and method, beside those of operations."""
+
     async def called(request: Request, actor: Actor, body: Mapping[str, Any]) -> Any:
         return await call_room(dispatcher, actor, request.path_params["room"], body)
 
     async def listed(_request: Request, actor: Actor, body: Mapping[str, Any]) -> Any:
         return await list_sessions(dispatcher, actor, body)
 
-    def door(ask: Ask) -> Callable[[Request], Awaitable[Response]]:
+    def door(ask: Ask) -> Endpoint:
         async def answered(request: Request) -> Response:
             try:
                 guard.check_origin(request)
-                body = await _body(request)
+                body = json_object(await body_of(request))
                 check_secret(body.get("secret"), secret)
-                actor = guard.admit(request) if "authorization" in request.headers else BRIDGE
+                actor = (
+                    guard.admit(request) if headers_of(request.scope, b"authorization") else BRIDGE
+                )
                 asking = ask(request, actor, body)
                 result = await while_wanted(asking, actor, request, guard, stopping)
             except DuettyError as error:
                 return error_response(with_executed(error))
-            return Response(encoded_result(result), media_type="application/json")
+            return JsonAnswer(encoded_result(result))
 
         return answered
 
     # The last two are where PartyKit has its rooms.
     paths = ("/rooms/{room}", "/parties/main/{room}", "/party/{room}")
-    return [
-        Route("/rooms", door(listed), methods=["POST"]),
-        *(Route(path, door(called), methods=["POST"]) for path in paths),
-    ]
+    return {"/rooms": {"POST": door(listed)}} | {path: {"POST": door(called)} for path in paths}
 
 
 async def list_sessions(
@@ -154,23 +153,3 @@ async def call_room(
             actor, tool, {**arguments, "session": room}, command_id=command_id
         )
     return answer.result
-
-
-async def _body(request: Request) -> dict[str, Any]:
-    gathered = bytearray()
-    try:
-        async for chunk in request.stream():
-            gathered += chunk
-            if len(gathered) > MAX_BODY_BYTES:
-                raise BadArguments(f"the body has more than {MAX_BODY_BYTES} bytes")
-    except ClientDisconnect as error:
-        raise BadArguments("the client went away") from error
-    if not has_few_values(gathered):
-        raise BadArguments(f"the body has more than {MAX_VALUES} values")
-    try:
-        parsed = json.loads(gathered, parse_constant=no_constant)
-    except (ValueError, RecursionError) as error:
-        raise BadArguments("the body is not JSON") from error
-    if not isinstance(parsed, dict):
-        raise BadArguments("the body is not a JSON object")
-    return cast("dict[str, Any]", parsed)
