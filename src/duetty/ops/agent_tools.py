@@ -111,9 +111,12 @@ def _ran(result: RunResult) -> ToolOutcome:
     if result.output:
         lines.append(result.output)
     if result.omitted_bytes:
-        lines.append(
-            f"[{result.omitted_lines} lines left out; read_output with block {result.block!r} has them]"
+        left_out = (
+            f"{result.omitted_lines} lines"
+            if result.omitted_lines
+            else f"{result.omitted_bytes} bytes"
         )
+        lines.append(f"[{left_out} left out; read_output with block {result.block!r} has them]")
     if result.approved is not None:
         lines.append(f"[{_approved_text(result.approved)}]")
     details = {"block": result.block, "exit_code": code, "state": result.state}
