@@ -54,6 +54,9 @@ HELD_S = 0.1
 TAKEN_BACK_S = 1.0
 """How long a line that keys took back may still be shown, on a machine that is busy."""
 
+BEGUN_CHARS = 200
+"""Of a line that another actor has begun, in the error that names it."""
+
 PRESSED_AGAIN = 3
 """How often Ctrl-C is pressed again for a line that it took back and that is still shown."""
 
@@ -412,7 +415,7 @@ class Run:
         return INTERRUPT
 
     def _check_empty(self) -> None:
-        """Refuse to type into another's half-typed line."""
+        """Refuse to type into a half-typed line."""
         session = self.session
         if not session.prompt.line.is_touched or session.prompt.phase not in (
             Phase.INPUT,
@@ -420,10 +423,16 @@ class Run:
         ):
             return
         if session.prompt.has_half_line():
+            typed, line = session.prompt.typed, session.prompt.shown_line()
+            is_own = typed.is_empty or typed.is_only_of(self.actor)
             raise SessionBusy(
-                f"another actor has begun a line at the prompt of {session.name!r}",
-                hint="let them finish; if it is yours, press Ctrl-U, or call again with reset: true",
-                details={"state": "prompt"},
+                f"a line stands at the prompt of {session.name!r} that Ctrl-C did not take away"
+                if is_own
+                else f"another actor has begun a line at the prompt of {session.name!r}",
+                hint="call again with reset: true, or in another session"
+                if is_own
+                else "let them finish; if it is yours, press Ctrl-U, or call again with reset: true",
+                details={"state": "prompt", "line": line and line[:BEGUN_CHARS]},
             )
         session.prompt.line.is_touched = False
 
@@ -451,8 +460,9 @@ class Run:
             if not bound.cancelled_caught or (await session.look()).word != "running":
                 break  # else no program reads yet: a busy machine, or rc files that take long
         if session.prompt.phase is Phase.SILENT and not session.is_exited:
-            session.profile.shell = None
-            session.profile.integration_reason = f"no mark came within {SHELL_START_S:g} s: an rc file may have started another shell"
+            session.profile.forget_shell(
+                f"no mark came within {SHELL_START_S:g} s: an rc file may have started another shell"
+            )
 
     async def _wait_reader(self) -> None:
         """While a program runs and reads nothing, the line is not for it: it waits its turn."""
