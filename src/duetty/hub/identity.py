@@ -11,6 +11,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from duetty.errors import StateUnwritable
+from duetty.private_file import put_aside
 
 log = logging.getLogger("duetty.hub")
 
@@ -43,7 +44,7 @@ def load_key(path: Path) -> NodeKey:
             return NodeKey(Ed25519PrivateKey.from_private_bytes(path.read_bytes()))
         except ValueError:
             # The server starts all the same; hubs see a new machine.
-            path.replace(path.with_name(f"{path.name}.damaged"))
+            put_aside(path)
             log.warning("node_key_damaged", extra={"file": str(path)})
             _make_key(path)
             return NodeKey(Ed25519PrivateKey.from_private_bytes(path.read_bytes()))

@@ -66,7 +66,11 @@ class Shares:
             owners.append((place, f"source:{actor.source}"))
             if self._held[owners[-1]] + amount > self.each_source:
                 self._refuse(f"agents at one machine may hold {self.each_source} {self._what}")
-        most = self.most if is_person else self.most - self.for_people
+        most = self.most
+        if not is_person:
+            # Hosts at the unix socket have half of that reserve before agents who came with a token.
+            is_of_user = actor.token is None and not actor.source
+            most -= self.for_people // 2 if is_of_user else self.for_people
         if self._held[place, ""] + amount > most:
             self._refuse(f"there may be {most} {self._what}")
         for owner in owners:
