@@ -38,7 +38,7 @@ def by_tool(person: httpx.Client, tool: str, **arguments: Any) -> str:
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
         "io.modelcontextprotocol/clientCapabilities": {},
     }
-    asked = {"name": tool, "arguments": arguments, "_meta": meta}
+    asked: dict[str, Any] = {"name": tool, "arguments": arguments, "_meta": meta}
     headers = {
         "Accept": "application/json, text/event-stream",
         "MCP-Protocol-Version": "2026-07-28",
@@ -50,7 +50,7 @@ def by_tool(person: httpx.Client, tool: str, **arguments: Any) -> str:
 
 
 def by_room(person: httpx.Client, session: str) -> str:
-    body = {"commandId": session, "tool": "screen.get", "args": {}, "secret": SECRET}
+    body: dict[str, Any] = {"commandId": session, "tool": "screen.get", "args": {}, "secret": SECRET}
     return person.post(f"/rooms/{session}", json=body).text
 
 
