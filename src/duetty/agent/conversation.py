@@ -40,6 +40,9 @@ class Conversation:
         """Of the work in progress."""
 
         self.stopped_by: str | None = None
+        self.stopped_at = 0
+        """Seq of the last entry when it was stopped: later messages are not what was stopped."""
+
         self.is_interrupted = False
         """Whether who stopped the work also interrupts the program in its session."""
 
@@ -100,7 +103,8 @@ class Conversation:
 
     def change(self, **fields: Any) -> None:
         self.record = replace(self.record, **fields)
-        self._store.save_conversation(self.record)
+        if self.entries:
+            self._store.save_conversation(self.record)
         self.tell()
 
     def enter(

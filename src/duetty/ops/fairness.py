@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from duetty.calls import Actor
 from duetty.clock import Clock
+from duetty.workers import PAYS
 
 LOOP_SHARE, LOOP_AT_ONCE_S = 0.5, 0.5
 """Seconds of the loop's time a second. Alone, a credential may have all of it."""
@@ -219,7 +220,8 @@ _spent = _Spent()
 
 @coroutine
 def timed(awaited: Awaitable[T], ran: Callable[[float], object]) -> Generator[Any, Any, T]:
-    """The same; `ran` gets the processor time of each turn."""
+    """The same; `ran` gets the processor time of each turn, and of what workers do for it."""
+    PAYS.set(ran)
     steps = awaited.__await__()
     sent: Any = None
     error: BaseException | None = None
