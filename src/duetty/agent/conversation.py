@@ -46,6 +46,9 @@ class Conversation:
         self.is_interrupted = False
         """Whether who stopped the work also interrupts the program in its session."""
 
+        self.is_stopped_unapproved = False
+        """Whether the call in progress still waited for a person's answer then: nothing of it was done."""
+
         self.over = anyio.Event()
         """Set when the work in progress has ended; replaced when it begins."""
 
