@@ -419,7 +419,7 @@ class Server:
         hub = Hub(
             file=self._paths.servers_file,
             hostname=self._hostname,
-            server_id=key.node_id,
+            identify=lambda: key.node_id,
             network=network,
             tasks=tasks,
         )
@@ -448,7 +448,7 @@ class Server:
             users=users,
             node=Node(
                 hostname=hub.hostname,
-                server_id=hub.server_id,
+                identify=lambda: hub.server_id,
                 instance=self._paths.instance,
                 version=__version__,
                 started_s=self._clock.monotonic_s(),

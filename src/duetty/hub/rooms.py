@@ -12,7 +12,7 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from time import monotonic
 from typing import Any, NoReturn, cast
@@ -229,7 +229,7 @@ class Room:
             raise CommandIdReused
         if call is None:
             if len(self._calls) >= CALLS_EACH:
-                raise RoomBusy(CALLS_EACH)
+                await self._make_room()
             call = self._calls[command_id] = _Call(digest, progress=progress)
             left_ms = int(within_s * 1000)
             head = f'{{"type": "call", "commandId": {json.dumps(command_id)}, "leftMs": {left_ms}, '
@@ -241,24 +241,36 @@ class Room:
     async def _wait(self, call: _Call, command_id: str, within_s: float, ends: Ends | None) -> None:
         """A timer and a future: the scopes that would do for both are felt at thousands of calls a second."""
         loop = asyncio.get_running_loop()
-        woken = loop.create_future()
+        woken: asyncio.Future[bool] = loop.create_future()
 
-        def wake() -> None:
+        def wake(*, is_late: bool = False) -> None:
             if not woken.done():
-                woken.set_result(None)
+                woken.set_result(is_late)
 
         call.waiting.add(wake)
-        timer = loop.call_later(within_s, wake)
+        timer = loop.call_later(within_s, partial(wake, is_late=True))
         leave = None if ends is None else ends(wake)
+        is_late = False
         try:
-            await woken
+            is_late = await woken  # then its result may still be asked for
         finally:
             timer.cancel()
             if leave is not None:
                 leave()
             call.waiting.discard(wake)
-            if not call.is_done and not call.waiting:
+            if not call.is_done and not call.waiting and not is_late:
                 await self._cancel(command_id)
+
+    async def _make_room(self) -> None:
+        """What nobody waits for any more goes, the oldest first.
+
+        Raises:
+            RoomBusy: if there is none.
+        """
+        left = next((id_ for id_, call in self._calls.items() if not call.waiting), None)
+        if left is None:
+            raise RoomBusy(CALLS_EACH)
+        await self._cancel(left)
 
     def _checked(self, tool: str, args: Mapping[str, Any]) -> str:
         """The tool's name, as it was announced."""

@@ -26,7 +26,9 @@ class Node:
     """Facts about this running server."""
 
     hostname: str
-    server_id: str
+    identify: Callable[[], str]
+    """Answers with the server's id."""
+
     instance: str
     version: str
     started_s: float
@@ -41,6 +43,10 @@ class Node:
     """Whether it stays when no session and no client is left."""
 
     persist: Callable[[bool], None]
+
+    @property
+    def server_id(self) -> str:
+        return self.identify()
 
 
 class Steps(Protocol):

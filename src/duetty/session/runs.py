@@ -63,6 +63,11 @@ PRESSED_AGAIN = 3
 STABLE_S = 0.15
 """A full-screen program that printed nothing for this long has drawn itself."""
 
+RELAYED_S, SILENT_S = 0.3, 1.0
+"""The same of one that sleeps and reads nothing, as ssh and tmux do: after it printed something, and
+after a key that it made nothing of.
+"""
+
 NEXT_COMMAND_S = 0.3
 """After one command of several lines: how long until the prompt or the next one must come."""
 
@@ -440,8 +445,9 @@ class Run:
             if not bound.cancelled_caught or (await session.look()).word != "running":
                 break  # else no program reads yet: a busy machine, or rc files that take long
         if session.prompt.phase is Phase.SILENT and not session.is_exited:
-            session.profile.shell = None
-            session.profile.integration_reason = f"no mark came within {SHELL_START_S:g} s: an rc file may have started another shell"
+            session.profile.forget_shell(
+                f"no mark came within {SHELL_START_S:g} s: an rc file may have started another shell"
+            )
 
     async def _wait_reader(self) -> None:
         """While a program runs and reads nothing, the line is not for it: it waits its turn."""
@@ -601,7 +607,12 @@ class Run:
         """
         session = self.session
         is_shown = not self.by_keys and any(session.rows())
-        return is_shown or await is_at_rest(session)
+        if is_shown or await is_at_rest(session):
+            return True
+        # ssh and tmux pass keys on to another program: as far as is known here, they never read.
+        quiet_s = session.activity.quiet_s()
+        has_printed = session.journal.end > self._offset
+        return quiet_s >= (RELAYED_S if has_printed else SILENT_S) and session.pty.is_asleep()
 
     def _has_held(self) -> bool:
         now, generation = self.clock.monotonic_s(), self.session.activity.generation

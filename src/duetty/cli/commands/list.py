@@ -71,7 +71,8 @@ def run(arguments: argparse.Namespace) -> int:
     elif not sessions:
         print("No sessions. `duetty` alone opens one.")
     else:
-        several = len({each["server"] for each in sessions}) > 1
+        is_far = arguments.everywhere or arguments.hub is not None
+        several = is_far or len({each["server"] for each in sessions}) > 1
         # One of another server may be older than this word.
         levels = [each.get("sandbox", "none") for each in sessions]
         confined = any(level != "none" for level in levels)

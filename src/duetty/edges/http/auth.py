@@ -33,6 +33,8 @@ OPEN_PATHS = frozenset(
 FROM_HUB = "duetty.from_hub"
 """In the state of a request that came over our own connection to a hub: whose it is."""
 
+WHICH_CREDENTIAL = "`duetty token` prints this server's; a user of a hub has one from who runs it"
+
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 BODY_KINDS = frozenset({"application/json", "application/octet-stream"})
 
@@ -121,7 +123,7 @@ class Guard:
             return None
         actor = self.access.by_token(token.strip())
         if actor is None:
-            raise AuthInvalid("this token is not valid", hint="`duetty token` prints the token")
+            raise AuthInvalid("this token is not valid", hint=WHICH_CREDENTIAL)
         return actor
 
     def _by_ticket(self, connection: HTTPConnection) -> Actor | None:
@@ -147,7 +149,7 @@ class Guard:
         if actor is None:
             raise AuthRequired(
                 "this request carries no valid credential",
-                hint="send 'Authorization: Bearer TOKEN'; `duetty token` prints the token",
+                hint=f"send 'Authorization: Bearer TOKEN'; {WHICH_CREDENTIAL}",
             )
         self._check_cookie_use(connection)
         return actor

@@ -25,11 +25,15 @@ from duetty.errors import (
     BadArguments,
     DuettyError,
     RoomNotFound,
+    RoomToolNotFound,
     with_executed,
 )
 from duetty.ops import OPERATIONS, Dispatcher
 from duetty.wire.results import SessionInfo
 from duetty.wire.rooms import RoomTools
+
+OF_SECRET = {"field": "secret"}
+"""By which a front knows that it is at fault, and not its user."""
 
 BRIDGE = Actor(
     kind="agent", name="bridge", scopes=frozenset({Scope.READ, Scope.INPUT, Scope.CONTROL})
@@ -124,8 +128,14 @@ def check_secret(given: object, secret: str) -> None:
     """
     if not secret:
         raise AuthRequired("this door is shut", hint="set BRIDGE_SECRET where the hub is started")
-    if not isinstance(given, str) or not hmac.compare_digest(given.encode(), secret.encode()):
-        raise AuthInvalid("this is not the bridge's secret")
+    if not isinstance(given, str):
+        raise AuthInvalid(
+            "the body has no `secret`",
+            hint="it is the BRIDGE_SECRET that the hub was started with",
+            details=OF_SECRET,
+        )
+    if not hmac.compare_digest(given.encode("utf-8", "surrogatepass"), secret.encode()):
+        raise AuthInvalid("this is not the bridge's secret", details=OF_SECRET)
 
 
 async def call_room(
@@ -145,11 +155,32 @@ async def call_room(
     try:
         given = {"room": room, "tool": tool, "args": arguments, "command_id": command_id}
         answer = await dispatcher.call(actor, "room.call", given, command_id=command_id)
-    except RoomNotFound:
+    except RoomNotFound as error:
         operation = OPERATIONS.get(tool)
         if operation is None or "session" not in operation.params.model_fields:
+            await _refuse(dispatcher, actor, room, tool, error)
             raise
         return await dispatcher.call(
             actor, tool, {**arguments, "session": room}, command_id=command_id
         )
     return answer.result
+
+
+async def _refuse(
+    dispatcher: Dispatcher, actor: Actor, room: str, tool: str, error: RoomNotFound
+) -> None:
+    """Says what was wrong instead, where the room is a terminal, or may be a user's who was not named.
+
+    Raises:
+        RoomToolNotFound: if it is a terminal of this caller.
+    """
+    try:
+        await dispatcher.call(actor, "session.get", {"session": room})
+    except DuettyError:
+        if actor is BRIDGE:
+            error.hint = (
+                "without Authorization only the hub's own rooms are reached: send the user's"
+            )
+        return
+    named = [each.name for each in OPERATIONS.values() if "session" in each.params.model_fields]
+    raise RoomToolNotFound(tool[:100], sorted(named)) from error

@@ -1,5 +1,6 @@
 """A route for each operation: the table says what, this says how it looks over HTTP."""
 
+import json
 import re
 from collections.abc import Awaitable, Mapping
 from typing import Any
@@ -7,7 +8,7 @@ from urllib.parse import quote, unquote
 
 import anyio
 from pydantic import BaseModel
-from pydantic_core import to_json
+from pydantic_core import PydanticSerializationError, to_json
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route as StarletteRoute
@@ -155,9 +156,13 @@ class JsonAnswer(Response):
 
 
 def encoded_result(result: object) -> bytes:
-    if isinstance(result, BaseModel):
-        return result.model_dump_json().encode("utf-8", "replace")
-    return to_json(result, inf_nan_mode="null")
+    try:
+        if isinstance(result, BaseModel):
+            return result.model_dump_json().encode()
+        return to_json(result, inf_nan_mode="null")
+    except PydanticSerializationError:  # a lone surrogate in what a tool host answered
+        plain = result.model_dump() if isinstance(result, BaseModel) else result
+        return json.dumps(plain, default=str).encode()
 
 
 async def while_wanted(
