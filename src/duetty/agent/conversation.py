@@ -55,6 +55,9 @@ class Conversation:
         self.typed_by_people: int | None = None
         """How often people had typed into its session when it was last looked at."""
 
+        self.last_block = 0
+        """Number of the last command there then."""
+
         self.users = 0
         """Callers that hold on to it."""
 
