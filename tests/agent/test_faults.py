@@ -319,9 +319,10 @@ def test_a_person_who_types_in_its_session_is_told_to_the_agent(
         say("I saw."),
     ]
 
-    asked = sent(server, "work")
+    session = server.client.post("/sessions", {"cwd": str(server.home)})["name"]
+    server.client.post(f"/sessions/{session}/run", {"input": "echo long before"})
+    asked = sent(server, "work", session=session)
     until(lambda: asked.entries("result"))
-    session = asked.info()["session"]
     server.client.post(f"/sessions/{session}/run", {"input": "echo theirs"})
     server.client.post("/agent/messages", {"text": "and?", "conversation": asked.id})
     go.set()
@@ -330,3 +331,4 @@ def test_a_person_who_types_in_its_session_is_told_to_the_agent(
     [told] = asked.entries("told")
     assert "A person typed" in told["text"]
     assert "echo theirs" in told["text"]
+    assert "long before" not in told["text"]

@@ -135,6 +135,26 @@ async def test_a_message_that_was_there_when_it_was_stopped_starts_nothing(
         assert said(conversation) == ["I heard 'now'."]
 
 
+@pytest.mark.parametrize(
+    ("approval", "told"),
+    [(None, "Stopped by ann while this was in progress."), ("a1", "Not done: ")],
+)
+async def test_a_call_that_was_never_approved_is_told_as_not_done(
+    approval: str | None, told: str, tmp_path: Path
+) -> None:
+    hands = SlowHands()
+    async with agents_with(hands, tmp_path) as agents:
+        conversation = await agents.begin("go", started_by="person:ann", scopes=())
+        await agents.send(conversation, "go", by="ann", is_person=True, model=Listener())
+        await hands.called.wait()
+        conversation.wait_for(approval)
+        hands.may_end.set()
+        await agents.stop(conversation, by="ann")
+
+        [result] = [each.body["text"] for each in conversation.entries if each.kind == "result"]
+        assert result.startswith(told)
+
+
 async def test_a_conversation_whose_first_message_was_not_taken_is_not_there(
     tmp_path: Path,
 ) -> None:

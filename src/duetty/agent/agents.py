@@ -107,7 +107,8 @@ class Agents:
     async def records(self) -> list[ConversationRecord]:
         """Newest first."""
         kept = await self._kept()
-        known = kept | {each.id: each.record for each in self._live.values()}
+        begun = [each for each in self._live.values() if each.entries]
+        known = kept | {each.id: each.record for each in begun}
         return sorted(known.values(), key=lambda each: each.created_at_ns, reverse=True)
 
     def working(self) -> list[Conversation]:
@@ -249,6 +250,7 @@ class Agents:
         conversation.stopped_by = by
         conversation.stopped_at = conversation.last_seq
         conversation.is_interrupted = interrupts
+        conversation.is_stopped_unapproved = conversation.approval is not None
         conversation.scope.cancel()
         with conversation.in_use(), anyio.move_on_after(STOP_S):
             await conversation.over.wait()
@@ -354,7 +356,7 @@ class Agents:
                     if conversation.is_interrupted
                     else " What it started may still run: look at the terminal."
                 )
-                if begun
+                if begun and not conversation.is_stopped_unapproved
                 else NOT_BEGUN
             )
             _record(conversation, call, ToolOutcome(text=text, ok=False, code="stopped"))

@@ -46,11 +46,17 @@ class Conversation:
         self.is_interrupted = False
         """Whether who stopped the work also interrupts the program in its session."""
 
+        self.is_stopped_unapproved = False
+        """Whether the call in progress still waited for a person's answer then: nothing of it was done."""
+
         self.over = anyio.Event()
         """Set when the work in progress has ended; replaced when it begins."""
 
         self.typed_by_people: int | None = None
         """How often people had typed into its session when it was last looked at."""
+
+        self.last_block = 0
+        """Number of the last command there then."""
 
         self.users = 0
         """Callers that hold on to it."""

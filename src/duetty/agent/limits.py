@@ -64,19 +64,22 @@ def used(entries: Sequence[ConversationEntry]) -> Used:
         body = entry.body
         if entry.seq in anew:
             turns = 0
-        if entry.kind in ("message", "result", "told"):
-            new_chars += len(body["text"])
-        elif entry.kind == "context":
-            new_chars += sum(len(text) for _, text in body["pieces"])
-        elif entry.kind in ("answer", "summary"):
-            new_chars = 0
-            turns += 1
-            tokens_in += body["tokens_in"]
-            tokens_out += body["tokens_out"]
-            last_tokens = body["tokens_in"] + body["tokens_out"]
-            last_cost = body["cost_usd"] or 0.0
-            known = known and body["cost_usd"] is not None
-            cost += last_cost
+        match entry.kind:
+            case "answer" | "summary":
+                turns += 1
+                tokens_in += body["tokens_in"]
+                tokens_out += body["tokens_out"]
+                last_tokens = body["tokens_in"] + body["tokens_out"]
+                last_cost = body["cost_usd"] or 0.0
+                known = known and body["cost_usd"] is not None
+                cost += last_cost
+                new_chars = 0
+            case "context":
+                new_chars += sum(len(text) for _, text in body["pieces"])
+            case "fault":
+                pass  # no model gets its text
+            case _:
+                new_chars += len(body.get("text", ""))
     return Used(
         turns=turns,
         tokens_in=tokens_in,
