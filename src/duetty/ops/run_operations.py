@@ -1,6 +1,6 @@
 """Operations that wait: run a command line, wait for something in a session."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -249,13 +249,7 @@ async def run_result(
         else None
     )
     alternate = session.alternate_active
-    changed: dict[int, str] | None = None
-    if params.changes:
-        changed = session.shown.changes(who.caller, session.rows(), alternate=alternate)
-    elif shown is not None:
-        session.shown.saw(who.caller, shown["lines"], alternate=alternate)
-    elif who.kind == "agent":  # the output tells it what the rows have
-        session.shown.saw(who.caller, session.rows(), alternate=alternate)
+    changed = _changed(session, who, shown, is_wanted=params.changes)
     cursor = session.cursor
     last = blocks[-1] if blocks else session.prompt.open_block
     block = answer.next_block if last is None else last.id
@@ -295,6 +289,20 @@ async def run_result(
         changed=changed,
         background=goes_on,
     )
+
+
+def _changed(
+    session: Session, who: Actor, shown: Mapping[str, Any] | None, *, is_wanted: bool
+) -> dict[int, str] | None:
+    """The rows that are news to the caller, if wanted; from now on it has seen all of them."""
+    alternate = session.alternate_active
+    if is_wanted:
+        return session.shown.changes(who.caller, session.rows(), alternate=alternate)
+    if shown is not None:
+        session.shown.saw(who.caller, shown["lines"], alternate=alternate)
+    elif who.kind == "agent":  # the output has what the rows have
+        session.shown.saw(who.caller, session.rows(), alternate=alternate)
+    return None
 
 
 def _left(params: WatchParams, session: Session, who: Actor, *, now_ns: int, start: int) -> Left:
