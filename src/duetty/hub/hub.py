@@ -49,12 +49,12 @@ class Hub:
         *,
         file: Path,
         hostname: str,
-        server_id: str,
+        identify: Callable[[], str],
         network: Network,
         tasks: anyio.abc.TaskGroup,
     ) -> None:
         self.hostname = hostname
-        self.server_id = server_id
+        self._identify = identify
         self._file = file
         self.network = network
         self._tasks = tasks
@@ -135,12 +135,17 @@ class Hub:
         return self._joined.get(id_)
 
     @property
+    def server_id(self) -> str:
+        return self._identify()
+
+    @property
     def joined(self) -> int:
         return len(self._joined)
 
     def is_self(self, name: str) -> bool:
         """`local`, as it stands in the list of servers, means this one everywhere."""
-        return name.lower() in ("local", self.hostname.lower(), self.server_id)
+        name = name.lower()
+        return name in ("local", self.hostname.lower()) or name == self.server_id
 
     def find(self, name: str, user: str | None = None) -> RemoteNode:
         """One of the user's: by hostname, by `host:port` of its address, or by its id.

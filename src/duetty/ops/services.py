@@ -26,7 +26,9 @@ class Node:
     """Facts about this running server."""
 
     hostname: str
-    server_id: str
+    identify: Callable[[], str]
+    """Answers with the server's id."""
+
     instance: str
     version: str
     started_s: float
@@ -44,6 +46,10 @@ class Node:
 
     put_aside: Callable[[], Sequence[str]]
     """Names of files that were found damaged, and are not in use."""
+
+    @property
+    def server_id(self) -> str:
+        return self.identify()
 
 
 class Steps(Protocol):
