@@ -1,11 +1,17 @@
-"""A person beside a hostile client: the echo of a key, the list of sessions, memory."""
+"""A person beside a hostile client: the echo of a key, the list of sessions, memory.
 
+`python -m benchmarks.hostile "mcp-batches" "lines-plain calls"` measures these alone.
+"""
+
+import sys
+from collections.abc import Collection
 from dataclasses import replace
 
+import anyio
 import anyio.to_thread
 
 from benchmarks.measure import Effort, temporary_home
-from benchmarks.report import Line, Table, ms
+from benchmarks.report import Line, Table, ms, table_markdown
 from benchmarks.viewing import View
 from tests.faults.server_facts import MIB
 from tests.hostile.beside import (
@@ -23,8 +29,9 @@ from tests.hostile.greedy import ATTACKS, Attack, Credential
 from tests.server_process import running_server
 
 
-async def run(effort: Effort) -> list[Table]:
-    lines, cells = await anyio.to_thread.run_sync(_lines, effort)
+async def run(effort: Effort, only: Collection[str] = ()) -> list[Table]:
+    """`only`: attacks by name, all of them when there is none."""
+    lines, cells = await anyio.to_thread.run_sync(_lines, effort, only)
     return [
         Table(
             name="hostile",
@@ -41,7 +48,7 @@ async def run(effort: Effort) -> list[Table]:
     ]
 
 
-def _lines(effort: Effort) -> tuple[list[Line], int]:
+def _lines(effort: Effort, only: Collection[str]) -> tuple[list[Line], int]:
     seconds = 1.5 if effort.quick else 5.0
     found: list[Line] = []
     with temporary_home() as home, running_server(home) as server:
@@ -50,6 +57,8 @@ def _lines(effort: Effort) -> tuple[list[Line], int]:
         person = View(server, "echo", is_person=True)
         calm = measured(server, person, seconds)
         for attack in ATTACKS.values():
+            if only and attack.name not in only:
+                continue
             credential = _furthest(attack)
             what = f"{attack.edge}, {attack.bound} ({credential})"
             effort.say(what)
@@ -97,3 +106,10 @@ def _told(what: str, beside: Measured, calm: Measured) -> list[Line]:
         met=beside.grown_bytes <= GROWN_BYTES,
     )
     return [*lines, memory]
+
+
+if __name__ == "__main__":
+    if unknown := set(sys.argv[1:]) - set(ATTACKS):
+        raise SystemExit(f"no attack {', '.join(sorted(unknown))}; there are {', '.join(ATTACKS)}")
+    for table in anyio.run(run, Effort(name="hostile", quick=False), sys.argv[1:]):
+        sys.stdout.write(table_markdown(table) + "\n")

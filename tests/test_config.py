@@ -79,7 +79,7 @@ def test_flags_win_over_the_environment_and_that_over_the_file(home: Path) -> No
         ("[session]\ncols = 0\n", ":2: session.cols must be between 1 and 1000", None),
         ("[session]\nintegration = 1\n", ":2: session.integration takes true or false", "marks"),
         ("cols = 1\n", ":1: 'cols' is outside a section", "[session]"),
-        ("[session\n", "config.toml: ", "TOML"),
+        ("[session\n", "config.toml:1: ", "TOML"),
     ],
 )
 def test_a_bad_setting_is_one_clear_error(

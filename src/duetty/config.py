@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast, get_origin
 
 from duetty.errors import BadSetting, StateUnwritable
+from duetty.file_lines import IS_TOML, mistake, toml_line
 from duetty.ids import is_name
 
 MAX_SOCKET_PATH = 100
@@ -536,21 +537,21 @@ def _read_file(path: Path, values: dict[str, object], origins: dict[str, str]) -
     try:
         document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise BadSetting(f"{path}: {error}", hint="the file is TOML: name = value") from error
+        raise BadSetting(mistake(path, text, error), hint=IS_TOML) from error
     known = {setting.name for setting in fields(Settings)}
     for section, table in document.items():
         if section in ("upstreams", "permissions"):
             continue  # tables of their own: upstreams/upstream_settings.py, ops/rulebook check them
         if not isinstance(table, dict):
             raise BadSetting(
-                f"{path}:{_line(text, section)}: {section!r} is outside a section",
+                f"{path}:{toml_line(text, (section,))}: {section!r} is outside a section",
                 hint="put it under [server], [session], [journal] or [run]",
             )
         for key, value in cast("dict[str, object]", table).items():
             if (section, key) in (("policy", "rules"), ("mcp", "servers")):
                 continue  # tables of their own, likewise
             name = _ALSO.get(f"{section}_{key}", f"{section}_{key}")
-            where = f"{path}:{_line(text, key)}"
+            where = f"{path}:{toml_line(text, (section, key))}"
             if name in values and values[name] != value:
                 raise BadSetting(f"{where}: {section}.{key} and {origins[name]} do not agree")
             if name not in known:
@@ -562,11 +563,6 @@ def _read_file(path: Path, values: dict[str, object], origins: dict[str, str]) -
                 )
             values[name] = _checked(name, value, where)
             origins[name] = where
-
-
-def _line(text: str, key: str) -> int:
-    found = re.search(rf"^\s*\[?\"?{re.escape(key)}\b", text, re.MULTILINE)
-    return text.count("\n", 0, found.end()) + 1 if found else 1
 
 
 def _from_text(text: str, type_: object) -> object:

@@ -105,6 +105,33 @@ def test_files_of_other_forms_are_read(home: Path, file: str, text: str) -> None
     assert found_servers(str(home / file)) == ({"a": {"command": "x"}}, [])
 
 
+def test_the_designs_own_file_keeps_what_it_says_of_trust(home: Path) -> None:
+    file = home / "elwood.toml"
+    file.write_text(
+        '[mcp.servers.my_db]\ncommand = "x"\nstart = "lazy"\n'
+        '[mcp.servers.my_db.permissions]\ntrust_level = "trusted"\n'
+    )
+    permissions = {"trust_level": "trusted"}
+
+    assert found_servers(str(file)) == (
+        {"my_db": {"command": "x", "start": "lazy", "permissions": permissions}},
+        [],
+    )
+
+
+def test_what_is_left_out_is_told_with_file_and_line(home: Path) -> None:
+    file = home / "mcp.json"
+    file.write_text(
+        '{ /* mine\n */ "servers": {\n  "a": {"command": "x",\n    "env": {"PORT": 1}},\n'
+        '  "b": {"command": "${input:key}"}}}'
+    )
+
+    tables, problems = found_servers(str(file))
+
+    assert tables == {}
+    assert [problem.split(" ")[0] for problem in problems] == [f"{file}:4:", f"{file}:5:"]
+
+
 def test_nothing_is_written_without_a_yes_and_nothing_twice(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

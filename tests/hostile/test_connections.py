@@ -1,6 +1,7 @@
 """Connections of strangers: what they send, how many they are, and what is left for others."""
 
 import resource
+import select
 import socket
 import time
 from collections.abc import Generator, Iterator
@@ -43,7 +44,7 @@ def lists_when_accepted(server: ServerProcess, until_s: float) -> bool:
     while True:
         try:
             return lists(server)
-        except httpx.RemoteProtocolError:
+        except (httpx.RemoteProtocolError, httpx.ReadError):
             if time.monotonic() > until_s:
                 raise
 
@@ -74,6 +75,33 @@ def test_a_connection_that_pipelines_without_reading_costs_no_memory(
     highest = max(highest, resident_bytes(server))
 
     assert highest - before < 64 * MIB
+    assert answers(server, "s")
+
+
+def test_a_connection_that_pipelines_and_reads_has_no_more_read_of_it_than_is_answered(
+    server: ServerProcess,
+) -> None:
+    """Each request that looks for its client's leaving has the connection read on, by a thousand times its own size."""
+    request = (
+        f"POST /sessions/s/wait HTTP/1.1\r\nHost: {':'.join(map(str, address_of(server)))}\r\n"
+    )
+    request += f"Authorization: Bearer {server.token()}\r\nContent-Type: application/json\r\n"
+    body = '{"text": "never shown", "max_wait_ms": 1}'
+    request += f"Content-Length: {len(body)}\r\n\r\n{body}"
+    many = memoryview(request.encode() * 10_000)
+    taken, answered = 0, 0
+    with closing(socket.create_connection(address_of(server), timeout=5)) as greedy:
+        greedy.setblocking(False)
+        deadline_s = time.monotonic() + 30
+        while answered < 60 and time.monotonic() < deadline_s:
+            select.select([greedy], [greedy], [], 1)
+            with suppress(BlockingIOError):
+                answered += greedy.recv(1 << 20).count(b"HTTP/1.1 ")
+            with suppress(BlockingIOError):
+                taken += greedy.send(many[taken % len(many) :])
+
+    assert answered >= 60
+    assert taken < 12 * MIB, "what both ends of the network keep is a few"
     assert answers(server, "s")
 
 

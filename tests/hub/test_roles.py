@@ -85,6 +85,8 @@ def test_a_role_lets_do_what_it_says(
     )
 
     assert tuple(map(refused_or_done, did)) == (looks, types, renames, ends)
+    hints = [each.json()["error"]["hint"] for each in did if not each.is_success]
+    assert all("duetty share" in hint for hint in hints), hints
 
 
 @pytest.mark.parametrize(("role", "may"), [("watch", False), ("drive", False), ("moderate", True)])

@@ -1,9 +1,11 @@
 """The workspace: what is the agent's to change runs unasked, the rest asks."""
 
+from dataclasses import replace
+
 import pytest
 
-from duetty.policy import Allow, Ask, Profile
-from tests.policy.labelled import decided
+from duetty.policy import Allow, Ask, Profile, RuleSet, decide
+from tests.policy.labelled import decided, judged
 
 HERE = "/work/app"
 
@@ -77,6 +79,9 @@ cd .. && rm -rf x
 cd /etc && rm -rf x
 cd "$D" && rm -rf x
 cd - && rm -rf x
+cd && rm -rf Documents
+cd; rm notes.txt
+pushd src; popd; rm -rf x
 find . -delete
 find . -name '*' -delete
 find / -name '*.pyc' -delete
@@ -135,6 +140,32 @@ def test_a_home_is_known_where_the_workspace_is_below_it() -> None:
 
     assert isinstance(decided("rm -rf ~/app/build", Profile.GUARDED, cwd=app, workspace=app), Allow)
     assert isinstance(decided("rm -rf ~/other", Profile.GUARDED, cwd=app, workspace=app), Ask)
+
+
+@pytest.mark.parametrize("home", ["/tmp/x/home", "/var/lib/me", "/data/me"])
+def test_a_home_that_is_not_where_homes_are_is_known_too(home: str) -> None:
+    app = f"{home}/app"
+
+    def decision(line: str, cwd: str = app, workspace: str = app) -> object:
+        call = replace(judged(line, cwd=cwd, workspace=workspace), home=home)
+        return decide(call, RuleSet(), Profile.GUARDED, can_ask=True)
+
+    for line in (
+        "rm -rf ~/app/build",
+        "cd ~/app && rm -rf build",
+        f"rm -rf $HOME/app/build {app}/x",
+    ):
+        assert isinstance(decision(line), Allow)
+    for line in (
+        f"rm -rf {home}",
+        f"rm -rf {home}/*",
+        "rm -rf ~",
+        "rm -rf ~/photos",
+        f"rm {home}/x",
+    ):
+        assert isinstance(decision(line), Ask)
+    assert isinstance(decision("rm -rf photos", cwd=home, workspace=""), Ask)
+    assert isinstance(decision("rm -rf /tmp/other"), Allow)
 
 
 CRITICAL = """

@@ -25,17 +25,26 @@ async def test_a_run_that_outlives_its_wait_is_ended_at_its_deadline_and_its_she
     line = "sleep 600; sleep 601"
 
     left = await engine.run(line, max_wait_ms=300, max_run_ms=500)
-    told = await engine.call("session.get", session="s")
     await engine.call("session.wait", session="s", state=["prompt"])
     next_run = await engine.run("echo next")
 
     assert left.completed_by == "deadline"
-    assert left.background.ends_at is not None
-    assert told.background.ends_at == left.background.ends_at
-    assert told.background.block == left.block
-    assert left.background.owner == AGENT.identity
     assert await ended(engine) == [(line, "deadline")]
     assert (next_run.output, session.is_exited) == ("next", False)
+
+
+async def test_a_session_names_the_run_that_outlived_its_wait_its_end_and_its_owner(
+    engine: Engine,
+) -> None:
+    await engine.open(command="bash")
+
+    left = await engine.run("sleep 600", max_wait_ms=1_000, max_run_ms=600_000)
+    shown = await engine.call("session.get", session="s")
+
+    assert left.background.ends_at is not None
+    assert shown.background.ends_at == left.background.ends_at
+    assert shown.background.block == left.block
+    assert left.background.owner == AGENT.identity
 
 
 async def test_a_run_that_outlives_its_wait_is_ended_when_it_prints_more_than_its_cap(

@@ -153,22 +153,39 @@ import os, tty
 tty.setraw(0)
 os.write(1, b">>> ")
 heard = b""
-while heard.count(b"\r") + heard.count(b"\n") < 3:
+while heard.count(b"\r") + heard.count(b"\n") < TYPED:
     heard += os.read(0, 4096)
-os.write(1, b"for i in range(2):\r\n...   print(i)\r\n\r\n... \r\n0\r\n1\r\n>>> ")
+os.write(1, SHOWN)
 os.read(0, 1)
 """
 
 
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        (
+            "for i in range(2):\n  print(i)\n",
+            "for i in range(2):\r\n...   print(i)\r\n\r\n... \r\n",
+        ),
+        (
+            "def g():\n  return 7\n\nprint(0); print(1)",
+            "def g():\r\n...   return 7\r\n\r\n... \r\n>>> print(0); print(1)\r\n",
+        ),
+    ],
+    ids=["the last line", "a line in the middle"],
+)
 async def test_a_line_end_that_is_echoed_before_its_prompt_is_drawn_leaves_no_prompt_in_the_output(
-    engine: Engine, tmp_path: Path
+    engine: Engine, tmp_path: Path, line: str, shown: str
 ) -> None:
     """As Python's REPL on a busy machine, which reads no line at that moment."""
-    Path(tmp_path, "late.py").write_text(LATE_PROMPT)
+    printed = f"{shown}0\r\n1\r\n>>> ".encode()
+    ends = len(f"{line}.".splitlines())
+    given = f"TYPED = {ends}\nSHOWN = {printed!r}\n"
+    Path(tmp_path, "late.py").write_text(given + LATE_PROMPT)
     await engine.open(command="bash")
 
     await engine.run(f"python3 {tmp_path}/late.py")
-    looped = await engine.run("for i in range(2):\n  print(i)\n")
+    looped = await engine.run(line)
 
     assert looped.output == "0\n1"
 

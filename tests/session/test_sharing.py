@@ -67,11 +67,12 @@ async def test_half_a_line_of_somebody_else_is_not_glued_to_ours(
     begun = {"session": "s", "data": "echo partial"}
     await engine.dispatcher.call(PERSON, "input.write", begun)
 
-    with pytest.raises(SessionBusy):
+    with pytest.raises(SessionBusy, match="another actor") as refused:
         await engine.run("echo mine")
     await engine.call("input.press", session="s", keys=["Ctrl-U"])
     answer = await engine.run("echo mine")
 
+    assert refused.value.details["line"] == "echo partial"
     assert answer.output == "mine"
 
 

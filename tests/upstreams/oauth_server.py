@@ -23,6 +23,9 @@ class SignInServer:
         """Tokens, with their scope."""
 
         self.renewals: set[str] = set()
+        self.signs_in_at = ""
+        """Where it sends people to sign in; at itself, when empty."""
+
         self.port = 0
 
     @property
@@ -56,7 +59,7 @@ class SignInServer:
         if path.startswith("/.well-known/oauth-protected-resource"):
             return {
                 "resource": f"{self.base}/mcp",
-                "authorization_servers": [self.base],
+                "authorization_servers": [self.signs_in_at or self.base],
                 "scopes_supported": ["read"],
             }
         if path == "/.well-known/oauth-authorization-server":

@@ -136,12 +136,16 @@ async def test_saved_rules_leave_the_permissions_in_force(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[mcp.servers.x]\nurl = 'https://a/b'\ntransport = 'sse'\n", "config.toml:1: upstream 'x': transport"),
+        ("[mcp.servers.x]\nurl = 'https://a/b'\ntransport = 'sse'\n", "config.toml:3: upstream 'x': transport"),
         ("[mcp.servers.x]\ncommand = 'a'\ntransport = 'http'\n", "transport http needs url"),
-        ("[mcp.servers.x]\ncommand = 'a'\n[mcp.servers.x.permissions]\ntrust_level = 'full'\n", "trust_level must be"),
+        ("[mcp.servers.x]\ncommand = 'a'\n[mcp.servers.x.permissions]\ntrust_level = 'full'\n", "config.toml:4: upstream 'x': trust_level must be"),
+        ("[mcp.servers]\ny = { command = 'a' }\nx = { command = 'a', argz = 1 }\n", "config.toml:3: upstream 'x'"),
+        ("[upstreams.x]\ncommand = 'a'\nargs = [\n 'command',\n 3,\n]\n", "config.toml:3: upstream 'x': args must be"),
+        ("[mcp]\nservers.x.command = 3\n", "config.toml:2: upstream 'x': command must be"),
+        ("[mcp.servers.x]\ncommand = 1 x\n", "config.toml:2: Expected newline"),
         ("[mcp.servers.x]\nurl = 'https://a/b'\npermissions = {trust_level = 'sandbox'}\n", "needs a command"),
         ("\n\n[mcp.servers.a__b]\ncommand = 'a'\n", "config.toml:3: 'a__b' cannot name"),
-        ("[upstreams.x]\ncommand = 'a'\n[mcp.servers.x]\ncommand = 'b'\n", "stands at upstreams and"),
+        ("[upstreams.x]\ncommand = 'a'\n[mcp.servers.x]\ncommand = 'b'\n", "config.toml:3: 'x' stands at upstreams and"),
     ],
 )  # fmt: skip
 def test_a_wrong_table_is_named_with_file_and_line(tmp_path: Path, text: str, told: str) -> None:
@@ -152,16 +156,18 @@ def test_a_wrong_table_is_named_with_file_and_line(tmp_path: Path, text: str, to
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "line"),
     [
-        '[permissions]\ndeny = ["Bash(rm *)"]\n',
-        '[permissions]\nforbid = ["mcp__a__b"]\n',
-        'permissions = "all"\n',
-        "[permissions]\ndeny = [1]\n",
+        ('[permissions]\nallow = ["mcp__a__b"]\ndeny = ["Bash(rm *)"]\n', 3),
+        ('[permissions]\nforbid = ["mcp__a__b"]\n', 2),
+        ('permissions = "all"\n', 1),
+        ("[permissions]\ndeny = [1]\n", 2),
     ],
 )
-def test_permissions_that_could_not_hold_refuse_to_start(tmp_path: Path, text: str) -> None:
-    with pytest.raises(BadSetting):
+def test_permissions_that_could_not_hold_refuse_to_start(
+    tmp_path: Path, text: str, line: int
+) -> None:
+    with pytest.raises(BadSetting, match=rf"config\.toml(:|, line ){line}:"):
         load_person_rules(settings(tmp_path, text))
 
 

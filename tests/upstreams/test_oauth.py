@@ -5,13 +5,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx2
 import pytest
+from mcp.client.auth import OAuthFlowError
 
-from duetty.errors import BadArguments, BadSetting, UpstreamNeedsLogin
+from duetty.errors import BadArguments, BadSetting, UpstreamNeedsLogin, UpstreamUnavailable
 from duetty.upstreams import Upstreams
+from duetty.upstreams.oauth import _check  # pyright: ignore[reportPrivateUsage]
 from duetty.upstreams.upstream_settings import as_toml, parse_order
 from tests.server_process import running_server
 from tests.upstreams.oauth_server import SignInServer, sign_in_server
@@ -167,6 +170,71 @@ async def test_a_sign_in_that_is_refused_is_told_and_can_be_tried_again(
         await sign_in(upstreams)
 
 
+async def test_nothing_is_sent_in_the_open_wherever_an_upstream_leads(
+    home: Home, elsewhere: SignInServer
+) -> None:
+    elsewhere.signs_in_at = "http://192.0.2.1"
+    async with home.running(it=elsewhere.table()) as upstreams:
+        with pytest.raises(UpstreamUnavailable, match=r"192\.0\.2\.1 without https"):
+            await upstreams.begin_login("it")
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]"])
+def test_who_is_elsewhere_leads_to_no_service_of_this_machine(host: str) -> None:
+    here = httpx2.URL(f"https://{host}:8443/token")
+
+    with pytest.raises(OAuthFlowError, match="leads to this machine"):
+        _check(here, httpx2.URL("https://mcp.example/mcp"))
+    _check(here, httpx2.URL("http://127.0.0.1:1/mcp"))
+    _check(httpx2.URL("https://auth.example/token"), httpx2.URL("https://mcp.example/mcp"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ((400, {"error": "invalid_grant", "access_token": "hush-1"}), "invalid_grant"),
+        ((202, {"access_token": "hush-2", "token_type": "Bearer"}), "202"),
+        ((200, {"access_token": ["hush-3"], "token_type": "Bearer"}), "Invalid token response"),
+    ],
+)
+async def test_why_a_sign_in_failed_is_told_without_what_was_answered(
+    home: Home,
+    elsewhere: SignInServer,
+    answer: tuple[int, dict[str, Any]],
+    reason: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def token(_given: object) -> tuple[int, dict[str, Any]]:
+        return answer
+
+    monkeypatch.setattr(elsewhere, "token", token)
+    async with home.running(it=elsewhere.table()) as upstreams:
+        page = await upstreams.begin_login("it")
+        upstreams.end_login("it", await sent_to(page))
+        await until(upstreams, lambda: reason in str(upstreams.find("it").error))
+
+        assert "hush" not in str(upstreams.find("it").error) + caplog.text
+
+
+async def test_a_client_of_the_table_is_shown_to_no_other_sign_in_server(
+    home: Home, elsewhere: SignInServer
+) -> None:
+    home.environment["SECRET"] = "hunter2"
+    table = elsewhere.table(oauth={"client_id": "mine", "client_secret": "${SECRET}"})
+    async with home.running(it=table) as upstreams:
+        await sign_in(upstreams)
+    with sign_in_server() as other:
+        elsewhere.signs_in_at = other.base
+        elsewhere.valid.clear()
+        elsewhere.renewals.clear()
+        async with home.running(it=table) as upstreams:
+            with pytest.raises(UpstreamUnavailable, match="another sign-in server"):
+                await upstreams.begin_login("it")
+
+        assert (other.asked_scopes, other.grants) == ([], [])
+
+
 async def test_another_address_under_the_same_name_gets_no_token_of_the_first(
     home: Home, elsewhere: SignInServer
 ) -> None:
@@ -193,14 +261,14 @@ async def test_another_address_under_the_same_name_gets_no_token_of_the_first(
 )
 def test_a_wrong_table_is_refused_with_the_reason(oauth: object, reason: str) -> None:
     with pytest.raises(BadSetting, match=reason) as told:
-        parse_order("it", {"url": "https://x.example/mcp", "oauth": oauth}, where="file")
+        parse_order("it", {"url": "https://x.example/mcp", "oauth": oauth}, where=lambda *_: "file")
     assert "hunter2" not in str(told.value)
 
 
 def test_a_token_and_a_sign_in_do_not_go_together() -> None:
     table: dict[str, object] = {"url": "https://x.example/mcp", "token_env": "T", "oauth": {}}
     with pytest.raises(BadSetting, match="not both"):
-        parse_order("it", table, where="file")
+        parse_order("it", table, where=lambda *_: "file")
 
 
 @pytest.mark.pty

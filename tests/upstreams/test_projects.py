@@ -69,6 +69,23 @@ def test_what_cannot_be_started_is_told_and_the_rest_is_offered(tmp_path: Path) 
     assert len(offer.problems) == 2
 
 
+def test_what_is_wrong_is_told_with_file_and_line_and_what_to_do(tmp_path: Path) -> None:
+    file = tmp_path / ".mcp.json"
+    file.write_text(
+        '{"command": "args",\n "mcpServers": {\n  "a": {"command": "x",\n   "args": "y"},\n'
+        '  "b": {"type": "http",\n   "url": "http://192.0.2.1/mcp"},\n  "__": {"command": "z"}}}'
+    )
+
+    offer = read_offer(file)
+
+    assert offer is not None
+    assert offer.problems == (
+        f'{file}:4: upstream \'a\': args must be a list of texts; write ["one", "two"]',
+        f"{file}:6: upstream 'b': http:// would carry the token readable over the network; use https://",
+        f"{file}:7: no name for an upstream can be made of '__'; rename it: each needs one of its own",
+    )
+
+
 def test_names_and_keys_of_other_hosts_are_understood(tmp_path: Path) -> None:
     file = written(
         tmp_path,
@@ -90,7 +107,9 @@ def test_names_and_keys_of_other_hosts_are_understood(tmp_path: Path) -> None:
     assert len(offer.problems) == 1  # two of one name
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"mcpServers": []}', "[" * 100_000])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{", '{"mcpServers": []}', '{"mcpServers": {\n"a": ]}}', "[" * 100_000]
+)
 def test_a_broken_file_offers_nothing_and_says_so(tmp_path: Path, text: str) -> None:
     (tmp_path / ".mcp.json").write_text(text)
 
@@ -98,7 +117,9 @@ def test_a_broken_file_offers_nothing_and_says_so(tmp_path: Path, text: str) -> 
 
     assert offer is not None
     assert offer.servers == {}
-    assert len(offer.problems) == 1
+    (problem,) = offer.problems
+    line = 2 if "\n" in text else 1
+    assert problem.startswith(f"{tmp_path}/.mcp.json:" + ("" if text[:2] == "[[" else f"{line}:"))
 
 
 def test_files_are_found_up_to_the_workspace_and_not_beyond(tmp_path: Path) -> None:

@@ -201,7 +201,7 @@ def test_a_wrong_table_refuses_to_start_and_says_where(home: Path) -> None:
     refused = ServerProcess(home).command("server", "--bind", "127.0.0.1:0")
 
     assert refused.returncode != 0
-    assert "config.toml:2" in refused.stderr
+    assert "config.toml:3" in refused.stderr
     assert "did you mean 'command'?" in refused.stderr
 
 

@@ -17,7 +17,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"
 
 
 def parsed(**table: Any) -> UpstreamOrder:
-    return parse_order("it", table, where="here")
+    return parse_order("it", table, where=lambda *_: "here")
 
 
 def test_a_program_is_read_with_everything_it_can_have() -> None:
@@ -83,7 +83,7 @@ def test_a_program_is_read_with_everything_it_can_have() -> None:
 )
 def test_a_wrong_table_is_one_clear_error(table: dict[str, Any], told: str) -> None:
     with pytest.raises(BadSetting) as wrong:
-        parse_order("it", table, where="config.toml:7")
+        parse_order("it", table, where=lambda *_: "config.toml:7")
 
     assert wrong.value.message.startswith("config.toml:7: upstream 'it': ")
     assert told in wrong.value.message
@@ -93,7 +93,7 @@ def test_a_wrong_table_is_one_clear_error(table: dict[str, Any], told: str) -> N
 @pytest.mark.parametrize("name", ["", "A", "a__b", "a_", "_a", "a" * 33, "a.b", "ä"])
 def test_a_name_that_would_not_split_from_a_tools_name_is_refused(name: str) -> None:
     with pytest.raises(BadSetting):
-        parse_order(name, {"command": "x"}, where="here")
+        parse_order(name, {"command": "x"}, where=lambda *_: "here")
 
 
 def test_the_settings_file_takes_upstreams_beside_other_sections(tmp_path: Path) -> None:

@@ -165,4 +165,4 @@ async def test_more_than_a_thousand_tools_are_all_there(home: Home) -> None:
 )
 def test_a_wrong_way_to_start_is_refused(keys: dict[str, Any]) -> None:
     with pytest.raises(BadSetting):
-        parse_order("it", {"command": "x", **keys}, where="here")
+        parse_order("it", {"command": "x", **keys}, where=lambda *_: "here")

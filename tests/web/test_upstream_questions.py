@@ -160,6 +160,8 @@ def test_a_tool_is_tried_from_the_palette_with_what_it_takes(
         tab.page.get_by_role("combobox").fill("mcp__notes__echo")
         tab.page.get_by_role("option", name="mcp__notes__echo tool").click()
         dialog = tab.page.get_by_role("dialog")
+        expect(dialog).to_contain_text("as JSON: text (string)")
+        expect(dialog.get_by_role("textbox")).to_have_value('{\n  "text": ""\n}')
         dialog.get_by_role("textbox").fill("[]")
         dialog.get_by_role("button", name="Call").click()
         expect(dialog.get_by_role("alert")).to_contain_text("it takes an object")

@@ -80,7 +80,7 @@ def parsed(text: str) -> object:
         return {}
     plain = re.sub(
         r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/',
-        lambda found: found.group(1) or " ",
+        lambda found: found.group(1) or "\n" * found.group().count("\n") or " ",
         text,
         flags=re.DOTALL,
     )

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Final
 
 import anyio
-import anyio.to_thread
 
 from duetty.calls import Actor, Effect
 from duetty.errors import BadArguments, OutputExpired, Unavailable
@@ -30,6 +29,7 @@ from duetty.surface import compose
 from duetty.vt import Terminal
 from duetty.wire.params import RecordingParams, SnapshotParams
 from duetty.wire.results import Document
+from duetty.workers import in_worker
 
 PIECE_BYTES = 256 * 1024
 """A recording is read and sent in pieces of about this size; more is never held."""
@@ -98,7 +98,7 @@ async def _snapshot(
         case "svg":
             return Stream(media_type="image/svg+xml", content=drawn_)
         case "png":
-            png = await anyio.to_thread.run_sync(
+            png = await in_worker(
                 _png, drawn_.decode(), params.scale, FONT_PLACES, limiter=_drawing()
             )
             return Stream(media_type="image/png", content=png)
@@ -191,7 +191,7 @@ async def _recording(
     marks = [(each.at_ns, mark) for each in entries if (mark := as_mark(each)) is not None]
     lines = cast_lines(session, version=params.version, marks=marks)
     # Up to the first piece an error is still an answer; after it, the document ends early.
-    first = await anyio.to_thread.run_sync(_piece, lines)
+    first = await in_worker(_piece, lines)
     return Stream(
         media_type="application/x-asciicast",
         content=_pieces(first, lines),
@@ -204,7 +204,7 @@ async def _pieces(first: bytes, lines: Iterator[str]) -> AsyncIterator[bytes]:
     while piece:
         yield piece
         try:
-            piece = await anyio.to_thread.run_sync(_piece, lines)
+            piece = await in_worker(_piece, lines)
         except OutputExpired:
             return  # the journal turned over meanwhile: what was sent is a recording of its own
 

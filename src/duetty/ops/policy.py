@@ -20,6 +20,7 @@ from duetty.policy import (
     Profile,
     RuleSet,
     analyse_whole,
+    home_elsewhere,
     question_about,
     to_json,
     visible,
@@ -54,6 +55,7 @@ async def _check(params: PolicyCheckParams, services: Services, actor: Actor) ->
         mode=Mode(params.mode),
         cwd=params.cwd,
         workspace=workspace_of(params.cwd, str(Path.home())),
+        home=home_elsewhere(str(Path.home())),
         command_line=params.command,
     )
     decision = services.deciding.judging.decide(judged).decision
@@ -81,7 +83,7 @@ async def _why(params: PolicyWhyParams, services: Services, actor: Actor) -> Pol
     analysis = (
         None
         if params.command is None
-        else analyse_whole(params.command, params.cwd, workspace=judged.workspace)
+        else analyse_whole(params.command, params.cwd, workspace=judged.workspace, home=judged.home)
     )
     fields = to_json(decision)
     return PolicyWhy(
@@ -136,6 +138,7 @@ def _judged(params: PolicyWhyParams, actor: Actor) -> Judged:
         tags=frozenset(params.tags),
         cwd=params.cwd,
         workspace=workspace_of(params.cwd, str(Path.home())),
+        home=home_elsewhere(str(Path.home())),
         command_line=params.command,
         tool=tool,
     )

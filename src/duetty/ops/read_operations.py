@@ -35,6 +35,7 @@ from duetty.wire.results import (
     SearchHit,
     TimedScreenShape,
 )
+from duetty.workers import in_worker
 
 MAX_ROWS = 10_000
 ROWS_PER_TURN = 200
@@ -120,9 +121,7 @@ async def _block_output(
     kept = min(max(start, session.journal.start), end)
     if kept == end and start < end:
         raise OutputExpired("the output of this block is no longer kept")
-    lines, total = await anyio.to_thread.run_sync(
-        _page, session, kept, end, params.offset, params.limit
-    )
+    lines, total = await in_worker(_page, session, kept, end, params.offset, params.limit)
     offset = params.offset if params.offset >= 0 else max(0, total + params.offset)
     return BlockOutput(
         block=info, lines=lines, offset=offset, total_lines=total, gone_bytes=kept - start
@@ -141,7 +140,7 @@ async def _read_output(
     end = min(start + params.max_bytes, journal.end)
     if end < journal.end and (cut := journal.read(start, end).rfind(b"\n") + 1):
         end = start + cut
-    lines, _ = await anyio.to_thread.run_sync(_page, session, start, end, 0, params.max_bytes)
+    lines, _ = await in_worker(_page, session, start, end, 0, params.max_bytes)
     return ReadOutput(
         text="\n".join(lines),
         cursor=start,
@@ -197,7 +196,7 @@ async def _search(
 ) -> list[SearchHit]:
     session_id = None if session is None else session.profile.id
     await anyio.to_thread.run_sync(services.store.flush)
-    hits = await anyio.to_thread.run_sync(
+    hits = await in_worker(
         partial(
             services.store.search,
             params.query,

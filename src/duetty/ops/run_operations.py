@@ -254,6 +254,8 @@ async def run_result(
         changed = session.shown.changes(who.caller, session.rows(), alternate=alternate)
     elif shown is not None:
         session.shown.saw(who.caller, shown["lines"], alternate=alternate)
+    elif who.kind == "agent":  # the output tells it what the rows have
+        session.shown.saw(who.caller, session.rows(), alternate=alternate)
     cursor = session.cursor
     last = blocks[-1] if blocks else session.prompt.open_block
     block = answer.next_block if last is None else last.id

@@ -23,6 +23,7 @@ from duetty.policy.decisions import (
 from duetty.policy.late_pattern import compile_patterns
 from duetty.policy.rules import Names, Rule, RuleSet, load_rules, rule_lines
 from duetty.policy.scanning.catalogue import CATALOGUE, CLASSES, DestructiveClass
+from duetty.policy.scanning.places import home_elsewhere
 
 __all__ = [
     "CATALOGUE",
@@ -45,6 +46,7 @@ __all__ = [
     "analyse_whole",
     "compile_patterns",
     "decide",
+    "home_elsewhere",
     "load_rules",
     "question_about",
     "rule_lines",

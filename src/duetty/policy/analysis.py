@@ -41,21 +41,27 @@ class Analysis(NamedTuple):
         return self.scan.unreadable[0] if self.scan.unreadable else None
 
 
-def analyse(text: str, cwd: str = "", shell: str = "", workspace: str = "") -> Analysis:
+def analyse(
+    text: str, cwd: str = "", shell: str = "", workspace: str = "", home: str = ""
+) -> Analysis:
     """`shell`: who reads it. Only fish reads otherwise than the rest."""
     if shell and shell != FISH:
         shell = ""
     if len(text) > REMEMBERED_BYTES or len(cwd) > REMEMBERED_BYTES:
-        return analyse_anew(text, cwd, shell, workspace)
-    return _remembered(text, cwd, shell, workspace)
+        return analyse_anew(text, cwd, shell, workspace, home)
+    return _remembered(text, cwd, shell, workspace, home)
 
 
-def analyse_whole(text: str, cwd: str = "", shell: str = "", workspace: str = "") -> Analysis:
+def analyse_whole(
+    text: str, cwd: str = "", shell: str = "", workspace: str = "", home: str = ""
+) -> Analysis:
     """The same: every class that can be found is looked for."""
-    return analyse(text, cwd, shell, workspace)
+    return analyse(text, cwd, shell, workspace, home)
 
 
-def analyse_anew(text: str, cwd: str = "", shell: str = "", workspace: str = "") -> Analysis:
+def analyse_anew(
+    text: str, cwd: str = "", shell: str = "", workspace: str = "", home: str = ""
+) -> Analysis:
     recognised = recognise(text)
     if shell == FISH and isinstance(recognised, Line) and FISH not in recognised.shells:
         recognised = Unproven(text, (_OTHERWISE, 0))
@@ -64,9 +70,9 @@ def analyse_anew(text: str, cwd: str = "", shell: str = "", workspace: str = "")
         return new(Analysis, (recognised, proof, _NOTHING))
     try:
         if isinstance(recognised, Unproven):
-            scan = scan_text(text, cwd, workspace=workspace, shell=shell)
+            scan = scan_text(text, cwd, workspace=workspace, shell=shell, home=home)
         else:
-            scan = scan_line(recognised, cwd, workspace=workspace, shell=shell)
+            scan = scan_line(recognised, cwd, workspace=workspace, shell=shell, home=home)
     except Exception:  # noqa: BLE001 - a scan that fails has read nothing, and the analysis shows that
         scan = _FAILED
     return new(Analysis, (recognised, proof, scan))

@@ -30,6 +30,8 @@ _CATALOGUED = {
 _ALLOWED_UNASKED = Allow(rule=_PROFILE_RULES[_GUARDED], reason="by_profile")
 """What most lines come to that destroy nothing: a value that is always the same, and made once."""
 
+_WRITTEN_OUT = "write the line so that it can be read: each program by its name, as it will run"
+
 UNFINISHED = "not closed"
 """How the reader ends what it says of a text that a shell would wait for the rest of."""
 
@@ -49,7 +51,9 @@ def decide(call: Judged, rules: RuleSet, profile: Profile, *, can_ask: bool) -> 
     destructive is denied there without a question.
     """
     line = call.command_line
-    analysis = analyse(line, call.cwd, call.shell, call.workspace) if line is not None else None
+    analysis = (
+        analyse(line, call.cwd, call.shell, call.workspace, call.home) if line is not None else None
+    )
     decision = _by_profile(call, analysis, _STRICT if call.mode is _HEADLESS else profile)
     if rules.rules:
         decision = _by_rules(call, analysis, rules, decision)
@@ -98,7 +102,7 @@ def _by_profile(call: Judged, analysis: Analysis | None, profile: Profile) -> De
     if scan.findings:
         return _catalogued(scan)
     if (doubt := _unread(call, analysis)) is not None:
-        return Ask(rule=rule, reason="not_provable", detail=doubt)
+        return Ask(rule=rule, reason="not_provable", detail=doubt, instead=_WRITTEN_OUT)
     if profile is _GUARDED:
         return _ALLOWED_UNASKED
     if isinstance(recognised, Unproven):
@@ -111,7 +115,7 @@ def _into_program(call: Judged, profile: Profile, rule: str) -> Decision:
     """What reads the line is a program, so nothing is proven and doubt says nothing."""
     if profile is _STRICT:
         return _RAW
-    scan = scan_typed(call.command_line or "", call.cwd, workspace=call.workspace)
+    scan = scan_typed(call.command_line or "", call.cwd, workspace=call.workspace, home=call.home)
     if profile is _GUARDED and scan.findings:
         return _contained(call, scan) if call.sandbox else _catalogued(scan)
     return Allow(rule=rule, reason="by_profile", classes=scan.classes)
@@ -269,7 +273,11 @@ def _know_all(used: dict[Command, list[Rule]], call: Judged, scan: Scan) -> bool
     """Whether the rules for each command name what it does by itself, and together what the line does."""
     for command, rules in used.items():
         alone = scan_line(
-            Line((command,), (), frozenset()), call.cwd, workspace=call.workspace, shell=call.shell
+            Line((command,), (), frozenset()),
+            call.cwd,
+            workspace=call.workspace,
+            shell=call.shell,
+            home=call.home,
         )
         if not _destructive_names(rules).issuperset(alone.classes):
             return False

@@ -62,6 +62,8 @@ class Judged:
     """The one that reads the line, by its program's name; empty where any may."""
     workspace: str = ""
     """The directory whose contents are the caller's to change; empty where none is known."""
+    home: str = ""
+    """The home behind `~`, where it is not where homes are."""
     sandbox: str = ""
     """Empty: not confined. `closed`, `open`: confined, without or with a network."""
     into_program: bool = False
@@ -85,6 +87,7 @@ class Judged:
             **({"trust": self.trust} if self.trust else {}),
             **({"shell": self.shell} if self.shell else {}),
             **({"workspace": self.workspace} if self.workspace else {}),
+            **({"home": self.home} if self.home else {}),
             **({"sandbox": self.sandbox} if self.sandbox else {}),
             **({"into_program": True} if self.into_program else {}),
             **({"can_go_on": True} if self.can_go_on else {}),
@@ -112,6 +115,7 @@ class Judged:
             trust=str(kept.get("trust", "")),
             shell=str(kept.get("shell", "")),
             workspace=str(kept.get("workspace", "")),
+            home=str(kept.get("home", "")),
             sandbox=str(kept.get("sandbox", "")),
             into_program=kept.get("into_program") is True,
             can_go_on=kept.get("can_go_on") is True,

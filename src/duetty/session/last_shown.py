@@ -17,6 +17,8 @@ class LastShown:
         """
         before = self._rows.get((caller, alternate), ())
         self._keep(caller, tuple(rows), alternate)
+        if not alternate:
+            before = before[_scrolled(before, rows) :]  # text that only moved up is nothing new
         return {
             number: row
             for number, row in enumerate(rows)
@@ -37,3 +39,13 @@ class LastShown:
         self._rows[key] = rows
         if len(self._rows) > MAX_CALLERS:
             del self._rows[next(iter(self._rows))]
+
+
+def _scrolled(before: Sequence[str], rows: Sequence[str]) -> int:
+    """By how many rows all that was shown moved up, but for the last row, which may have been typed on."""
+    shown = len(before)
+    while shown and not before[shown - 1]:
+        shown -= 1
+    kept = tuple(rows[:shown])
+    by = (up for up in range(shown - 1) if kept[: shown - 1 - up] == before[up : shown - 1])
+    return next(by, 0)

@@ -11,10 +11,10 @@ from time import monotonic
 from typing import Any, NamedTuple, Protocol
 
 import anyio
-import anyio.to_thread
 import re2 as _untyped  # pyright: ignore[reportMissingTypeStubs] - it has none
 
 from duetty.errors import BadArguments
+from duetty.workers import in_worker
 
 MAX_LINE = 1_000
 """Of the line around a match."""
@@ -120,9 +120,7 @@ class Needle:
         """
         if len(haystack) * self._step_s <= WINDOW_S:
             return self.find(haystack)
-        return await anyio.to_thread.run_sync(
-            lambda: self.find(haystack, within_s=SEARCH_S), limiter=_workers()
-        )
+        return await in_worker(lambda: self.find(haystack, within_s=SEARCH_S), limiter=_workers())
 
 
 class _Part:

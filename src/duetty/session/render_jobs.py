@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 import anyio
-import anyio.to_thread
 
 from duetty.session.session import Session
 from duetty.vt import Terminal, screen_json
+from duetty.workers import Rests, in_worker
 
 Drawn = TypeVar("Drawn")
 
@@ -56,7 +56,7 @@ async def drawn(
     async with turn, _workers():
         begun()
         state = session.terminal.snapshot()
-        return await anyio.to_thread.run_sync(_drawn, state, draw)
+        return await in_worker(_drawn, state, draw)
 
 
 async def screen_shape(session: Session, *, styled: bool, owner: str) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def _styled(terminal: Terminal) -> dict[str, Any]:
 
 
 def _drawn(state: bytes, draw: Callable[[Terminal], Drawn]) -> Drawn:
-    terminal = Terminal.restore(state)
+    terminal = Terminal.restore(state, between_rows=Rests())
     try:
         return draw(terminal)
     finally:

@@ -54,11 +54,19 @@ HELD_S = 0.1
 TAKEN_BACK_S = 1.0
 """How long a line that keys took back may still be shown, on a machine that is busy."""
 
+BEGUN_CHARS = 200
+"""Of a line that another actor has begun, in the error that names it."""
+
 PRESSED_AGAIN = 3
 """How often Ctrl-C is pressed again for a line that it took back and that is still shown."""
 
 STABLE_S = 0.15
 """A full-screen program that printed nothing for this long has drawn itself."""
+
+RELAYED_S, SILENT_S = 0.3, 1.0
+"""The same of one that sleeps and reads nothing, as ssh and tmux do: after it printed something, and
+after a key that it made nothing of.
+"""
 
 NEXT_COMMAND_S = 0.3
 """After one command of several lines: how long until the prompt or the next one must come."""
@@ -79,6 +87,8 @@ _ENDS_BLOCKS = re.compile(r"i?python|pypy|bpython|ptpython")
 
 _PROMPT = re.compile(r"\W{0,8}")
 """What a program shows before a line that goes on."""
+
+_EXITS = re.compile(r"\b(?:exit|logout)\b")
 
 _LEAVES_SCREEN = re.compile(rb"\x1b\[\?(?:1049|1047|47)l")
 
@@ -214,8 +224,18 @@ class Run:
     async def wait(self) -> None:
         """Until the line has an end; sets `completed_by`."""
         await self._wait_end()
+        if self.completed_by == "mark" and _EXITS.search(self.line):
+            await self._wait_gone()
         if self.session.profile.shell_kind.keeps_refused_line and self.completed_by == "mark":
             await self._clear_line()
+
+    async def _wait_gone(self) -> None:
+        """A shell that announces the end of `exit` too, as fish does, ends a moment later."""
+        with anyio.move_on_after(PROMPT_READY_S):
+            while self.session.prompt.phase is not Phase.INPUT and not self.session.is_exited:
+                await self.session.pulse.wait()
+        if self.session.is_exited:
+            self.completed_by = "exit"
 
     async def _clear_line(self) -> None:
         """Take back a line that the shell refused and kept in its editor."""
@@ -331,10 +351,13 @@ class Run:
     async def _wait_prompt(self) -> None:
         """The shell cannot read while it draws its prompt: typed now, the echo would be doubled."""
         session = self.session
+        began_s = self.clock.monotonic_s()
         while session.prompt.phase in (Phase.DONE, Phase.PROMPT) and not session.is_exited:
-            is_woken = await session.pulse.nap(PROMPT_READY_S)
-            # One that takes this long to draw may never end; fish that was interrupted draws none.
-            if not is_woken and (session.prompt.phase is Phase.PROMPT or await is_at_rest(session)):
+            is_woken = await session.pulse.nap(STABLE_S)
+            # fish that was interrupted draws none; one that takes so long to draw may never end.
+            is_late = self.clock.monotonic_s() - began_s >= PROMPT_READY_S
+            is_drawing = session.prompt.phase is Phase.PROMPT
+            if not is_woken and ((is_drawing and is_late) or await is_at_rest(session)):
                 return
             await self._wait_reader()  # another actor may have typed ahead
 
@@ -392,7 +415,7 @@ class Run:
         return INTERRUPT
 
     def _check_empty(self) -> None:
-        """Refuse to type into another's half-typed line."""
+        """Refuse to type into a half-typed line."""
         session = self.session
         if not session.prompt.line.is_touched or session.prompt.phase not in (
             Phase.INPUT,
@@ -400,10 +423,16 @@ class Run:
         ):
             return
         if session.prompt.has_half_line():
+            typed, line = session.prompt.typed, session.prompt.shown_line()
+            is_own = typed.is_empty or typed.is_only_of(self.actor)
             raise SessionBusy(
-                f"another actor has begun a line at the prompt of {session.name!r}",
-                hint="let them finish; if it is yours, press Ctrl-U, or call again with reset: true",
-                details={"state": "prompt"},
+                f"a line stands at the prompt of {session.name!r} that Ctrl-C did not take away"
+                if is_own
+                else f"another actor has begun a line at the prompt of {session.name!r}",
+                hint="call again with reset: true, or in another session"
+                if is_own
+                else "let them finish; if it is yours, press Ctrl-U, or call again with reset: true",
+                details={"state": "prompt", "line": line and line[:BEGUN_CHARS]},
             )
         session.prompt.line.is_touched = False
 
@@ -593,7 +622,12 @@ class Run:
         """
         session = self.session
         is_shown = not self.by_keys and any(session.rows())
-        return is_shown or await is_at_rest(session)
+        if is_shown or await is_at_rest(session):
+            return True
+        # ssh and tmux pass keys on to another program: as far as is known here, they never read.
+        quiet_s = session.activity.quiet_s()
+        has_printed = session.journal.end > self._offset
+        return quiet_s >= (RELAYED_S if has_printed else SILENT_S) and session.pty.is_asleep()
 
     def _has_held(self) -> bool:
         now, generation = self.clock.monotonic_s(), self.session.activity.generation
@@ -708,23 +742,28 @@ class Run:
         prompts: set[str] = set()
         lines = self._text().split("\n")
         for typed in lines:
-            try:
-                shown = self._shown_line(start)
-            except OutputExpired:
-                return start
-            if shown is None:
-                return start
-            prompt = self._before.encode() if start == self._offset else b""
-            found = typed_line(prompt, shown, cols=session.profile.cols)
-            is_echo = found == (typed.strip() or None)
-            if start != self._offset and (found or "").endswith(typed.strip()):
-                before = (found or "").removesuffix(typed.strip())
-                is_echo = _PROMPT.fullmatch(before) is not None
-                prompts.add(before.strip())
-            if not is_echo:
-                return self._accepted() or start
+            while True:
+                try:
+                    shown = self._shown_line(start)
+                except OutputExpired:
+                    return start
+                if shown is None:
+                    return start
+                prompt = self._before.encode() if start == self._offset else b""
+                found = typed_line(prompt, shown, cols=session.profile.cols) or ""
+                is_echo = found == typed.strip()
+                if start != self._offset and found.endswith(typed.strip()):
+                    before = found.removesuffix(typed.strip())
+                    is_echo = _PROMPT.fullmatch(before) is not None
+                    if is_echo:
+                        prompts.add(before.strip())
+                if is_echo:
+                    break
+                if not found or found not in prompts:
+                    return self._accepted() or start
+                start += len(shown) + 1  # of a line end that was echoed before its prompt came
             start += len(shown) + 1
-        # The terminal echoed a line end while the program read no line: its prompt comes after.
+        # The same behind the last line.
         for _ in lines:
             shown = self._shown_line(start)
             if shown is None or shown.decode(errors="replace").strip() not in prompts - {""}:

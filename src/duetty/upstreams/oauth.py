@@ -67,6 +67,10 @@ class Answers:
         """Why the last request went without a token that holds."""
 
 
+class _Refused(OAuthFlowError):
+    """Our own reason; those of the SDK may have in them what the other side sent."""
+
+
 class SignInFailed(httpx2.TransportError):
     """Ends a request whose sign-in failed; the reason is in `Answers`."""
 
@@ -105,6 +109,11 @@ class LoginFile:
         """Where the client that was registered is sent back to."""
         client = self.known.client
         return client.redirect_uris[0].port if client is not None and client.redirect_uris else None
+
+    @property
+    def issuer(self) -> str | None:
+        """Who granted what is kept: a client of the table is shown to no other."""
+        return None if self.known.server is None else str(self.known.server.issuer)
 
     async def get_tokens(self) -> OAuthToken | None:
         return self.known.tokens
@@ -177,6 +186,7 @@ class _Login(OAuthClientProvider):
             client_metadata_url=settings.client_metadata_url,
         )
         self._order = order
+        self._url = httpx2.URL(url)
         self._scopes = settings.scopes
         self._kept = kept
         self._answers = answers
@@ -199,11 +209,14 @@ class _Login(OAuthClientProvider):
         self, request: httpx2.Request
     ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         tried_anew = False
+        response: httpx2.Response | None = None
         while True:
             flow = super()._auth_flow(request)
             try:
                 sent = await anext(flow)
                 while True:
+                    if sent is not request:
+                        _check(sent.url, self._url)
                     response = yield sent
                     if sent is request and self._sign_in is None and _asks(response):
                         break
@@ -213,7 +226,7 @@ class _Login(OAuthClientProvider):
             except StopAsyncIteration:
                 return
             except (OAuthFlowError, ValidationError, ValueError) as error:
-                reason = shown(str(error))[:MAX_REASON_CHARS]
+                reason = _reason(error, response)
                 self._answers.login = UpstreamUnavailable(f"it cannot be signed in to: {reason}")
                 raise SignInFailed("the sign-in failed") from None
             finally:
@@ -234,6 +247,10 @@ class _Login(OAuthClientProvider):
 
     async def _perform_authorization(self) -> httpx2.Request:
         context = self.context
+        if self._client is not None and context.client_info is not self._client:
+            raise _Refused(
+                f"it names another sign-in server than {self._client.issuer}, which client_id belongs to"
+            )
         scope = context.client_metadata.scope
         if self._scopes:  # a person's own choice
             context.client_metadata.scope = " ".join(self._scopes)
@@ -247,11 +264,7 @@ class _Login(OAuthClientProvider):
         return await super()._perform_authorization()
 
     async def _go(self, url: str) -> None:
-        parts = urlsplit(url)
-        if parts.scheme != "https" and not (
-            parts.scheme == "http" and is_loopback(parts.hostname or "")
-        ):
-            raise OAuthFlowError("its sign-in page is neither https:// nor on this machine")
+        _check(httpx2.URL(url), self._url)
         assert self._sign_in is not None
         self._came_back = await self._sign_in(url)
 
@@ -262,7 +275,7 @@ class _Login(OAuthClientProvider):
             return given[name][0] if name in given else None
 
         if "error" in given:
-            raise OAuthFlowError(f"{one('error')}: {one('error_description') or 'no reason given'}")
+            raise _Refused(f"{one('error')}: {one('error_description') or 'no reason given'}")
         return AuthorizationCodeResult(code=one("code") or "", state=one("state"), iss=one("iss"))
 
 
@@ -275,18 +288,48 @@ class _Credentials(ClientCredentialsOAuthProvider):
         self, request: httpx2.Request
     ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         flow = super()._auth_flow(request)
+        response: httpx2.Response | None = None
         try:
             sent = await anext(flow)
             while True:
-                sent = await flow.asend((yield sent))
+                if sent is not request:
+                    _check(sent.url, request.url)
+                response = yield sent
+                sent = await flow.asend(response)
         except StopAsyncIteration:
             self.answers.login = None
         except (OAuthFlowError, ValidationError, ValueError) as error:
-            reason = shown(str(error))[:MAX_REASON_CHARS]
+            reason = _reason(error, response)
             self.answers.login = UpstreamUnavailable(f"it cannot be signed in to: {reason}")
             raise SignInFailed("the sign-in failed") from None
         finally:
             await flow.aclose()
+
+
+def _check(url: httpx2.URL, upstream: httpx2.URL) -> None:
+    """Where an upstream leads us, that we send no secret in the open, nor ask around on this machine for it.
+
+    Raises:
+        OAuthFlowError: if it leads elsewhere.
+    """
+    here, from_here = is_loopback(url.host), is_loopback(upstream.host)
+    if here and not from_here:
+        raise _Refused(f"it leads to this machine ({shown(url.host)[:100]}), and is not on it")
+    if url.scheme != "https" and not (url.scheme == "http" and here):
+        raise _Refused(f"it leads to {shown(url.host)[:100]} without https://")
+
+
+def _reason(error: Exception, response: httpx2.Response | None) -> str:
+    """With nothing in it that an answer has, but what the standard has there for people."""
+    if isinstance(error, _Refused):
+        return shown(str(error))[:MAX_REASON_CHARS]
+    words = [str(error).partition(": ")[0]]
+    with suppress(ValueError, httpx2.ResponseNotRead, httpx2.StreamError):
+        answer: Any = {} if response is None else response.json()
+        if isinstance(answer, dict):
+            fields = cast("dict[str, Any]", answer)
+            words += [str(fields[key]) for key in ("error", "error_description") if key in fields]
+    return shown(": ".join(words))[:MAX_REASON_CHARS]
 
 
 def _asks(response: httpx2.Response) -> bool:
@@ -329,7 +372,7 @@ def auth_of(
                 identity,
                 secret,
                 scope=" ".join(settings.scopes) or None,
-                issuer=settings.issuer,
+                issuer=settings.issuer or kept.issuer,
             )
         own.answers = answers
         kept.context = own.context
@@ -343,7 +386,7 @@ def auth_of(
             client_secret=secret,
             redirect_uris=[AnyUrl(redirect)],
             token_endpoint_auth_method="client_secret_basic" if secret else "none",
-            issuer=settings.issuer,
+            issuer=settings.issuer or kept.issuer,
         )
     return _Login(
         order,

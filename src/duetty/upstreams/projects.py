@@ -14,13 +14,16 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from duetty.errors import BadSetting, FingerprintChanged, NotFound, StateUnwritable
+from duetty.errors import BadSetting, DuettyError, FingerprintChanged, NotFound, StateUnwritable
+from duetty.file_lines import json_line, mistake
+from duetty.private_file import read_private
 from duetty.upstreams.upstream_settings import (
     KEYS,
     NAME,
     Address,
     Program,
     UpstreamOrder,
+    Where,
     named_tables,
     parse_order,
 )
@@ -58,12 +61,15 @@ def read_offer(file: Path) -> Offer | None:
     if len(raw) > MAX_BYTES:
         return replace(offer, problems=(f"it has more than {MAX_BYTES} bytes",))
     try:
-        document: object = json.loads(raw)
-        tables = _tables(file, document)
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return replace(offer, problems=(f"{file}: it is not UTF-8: byte {error.start + 1}",))
+    try:
+        tables, where = _tables(file, text)
     except (ValueError, RecursionError) as error:
-        return replace(offer, problems=(f"it cannot be read: {error}",))
+        return replace(offer, problems=(f"{mistake(file, text, error)}; the file is JSON",))
     except BadSetting as error:
-        return replace(offer, problems=(error.message,))
+        return replace(offer, problems=(with_hint(error),))
     if not tables:
         return None
     servers: dict[str, UpstreamOrder] = {}
@@ -71,30 +77,52 @@ def read_offer(file: Path) -> Offer | None:
     for original, table in list(tables.items())[:MAX_SERVERS]:
         name = original if NAME.fullmatch(original) else sanitised(original)
         if name is None or name in servers:
-            problems.append(f"{file}: no name for an upstream can be made of {original[:100]!r}")
+            problems.append(
+                f"{where(original)}: no name for an upstream can be made of {original[:100]!r};"
+                " rename it: each needs one of its own"
+            )
             continue
+
+        def here(*keys: str, above: str = original) -> str:
+            return where(above, *keys)
+
         try:
-            order = parse_order(name, _as_ours(file, table), where=str(file))
-            servers[name] = _restricted(order, file)
+            order = parse_order(name, _as_ours(file, table), where=here)
+            servers[name] = _restricted(order, file, here)
         except BadSetting as error:
-            problems.append(error.message)
+            problems.append(with_hint(error))
     if len(tables) > MAX_SERVERS:
         problems.append(f"only {MAX_SERVERS} servers of a file are looked at")
     return replace(offer, servers=servers, problems=tuple(problems))
 
 
-def _tables(file: Path, document: object) -> dict[str, object]:
+def with_hint(error: DuettyError) -> str:
+    """What is wrong, and what to do."""
+    return error.message if error.hint is None else f"{error.message}; {error.hint}"
+
+
+def _tables(file: Path, text: str) -> tuple[dict[str, object], Where]:
+    """What the file names, and where what stands below a name is."""
+    document: object = json.loads(text)
+    above = ("mcpServers",) if file.name == ".mcp.json" else ("mcp", "servers")
+
+    def where(*keys: str) -> str:
+        return f"{file}:{json_line(text, keys)}"
+
+    def below(*keys: str) -> str:
+        return where(*above, *keys)
+
     if not isinstance(document, dict):
-        raise BadSetting(f"{file}: it must be a JSON object")
+        raise BadSetting(
+            f"{where()}: it must be a JSON object", hint='write {"mcpServers": {"NAME": {…}}}'
+        )
     known = cast("dict[str, object]", document)
-    if file.name != ".mcp.json":
-        if not isinstance(mcp := known.get("mcp", {}), dict):
-            raise BadSetting(f"{file}: mcp must be an object")
-        return named_tables({"mcp": cast("object", mcp)}, str(file))
-    servers = known.get("mcpServers", {})
+    servers = known.get(above[0], {})
     if not isinstance(servers, dict):
-        raise BadSetting(f"{file}: mcpServers must be an object")
-    return cast("dict[str, object]", servers)
+        raise BadSetting(f"{where(above[0])}: {above[0]} must be an object", hint="write {…}")
+    if above == ("mcpServers",):
+        return cast("dict[str, object]", servers), below
+    return named_tables({"mcp": cast("object", servers)}, where), below
 
 
 def _as_ours(file: Path, table: object) -> object:
@@ -111,7 +139,7 @@ def _as_ours(file: Path, table: object) -> object:
     return {key: each for key, each in fields.items() if key in KEYS}
 
 
-def _restricted(order: UpstreamOrder, file: Path) -> UpstreamOrder:
+def _restricted(order: UpstreamOrder, file: Path, where: Where) -> UpstreamOrder:
     """With nothing in it that only a person may say."""
     root = file.parent if file.name == ".mcp.json" else file.parent.parent
     target = order.target
@@ -132,7 +160,7 @@ def _restricted(order: UpstreamOrder, file: Path) -> UpstreamOrder:
                 or target.oauth
             ):
                 raise BadSetting(
-                    f"{file}: upstream {order.name!r}: a project names no token_file, certificate, verify or oauth",
+                    f"{where()}: upstream {order.name!r}: a project names no token_file, certificate, verify or oauth",
                     hint="use headers with a variable; the rest belongs in your own settings",
                 )
     trust = "untrusted" if order.trust == "trusted" else order.trust
@@ -249,13 +277,11 @@ _LAST = frozenset(Path(each).name for each in FILES)
 
 def _read(path: Path) -> dict[str, str]:
     """What is there; a file that cannot be read accepts nothing."""
-    try:
-        files: Any = json.loads(path.read_bytes())["files"]
-        return {str(file): str(fingerprint) for file, fingerprint in files.items()}
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return {}
+
+    def shape(kept: Any) -> dict[str, str]:
+        return {str(file): str(fingerprint) for file, fingerprint in kept["files"].items()}
+
+    return read_private(path, shape) or {}
 
 
 def sanitised(name: str) -> str | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from duetty.errors import BadSetting, Conflict, StateUnwritable, UpstreamNotFound
+from duetty.file_lines import IS_TOML, mistake
 from duetty.upstreams.upstream_settings import as_toml, named_tables, parse_order
 
 _HEADER = re.compile(r"^\s*\[")
@@ -23,9 +24,9 @@ def add_table(path: Path, name: str, table: Mapping[str, Any]) -> None:
     UpstreamExists: if there is one of that name.
     StateUnwritable: if the file cannot be written.
     """
-    parse_order(name, dict(table), where=str(path))
+    parse_order(name, dict(table), where=lambda *_: str(path))
     text = _text(path)
-    if name in named_tables(_parsed(path, text), str(path)):
+    if name in named_tables(_parsed(path, text), lambda *_: str(path)):
         raise UpstreamExists(
             f"there is an upstream {name!r} already", hint=f"duetty upstreams remove {name}"
         )
@@ -41,7 +42,7 @@ def remove_table(path: Path, name: str) -> None:
     """
     text = _text(path)
     before = _parsed(path, text)
-    if name not in named_tables(before, str(path)):
+    if name not in named_tables(before, lambda *_: str(path)):
         raise UpstreamNotFound(name)
     quoted = rf"(?:{re.escape(name)}|\"{re.escape(name)}\"|'{re.escape(name)}')"
     mine = re.compile(rf"^\s*\[\s*(?:upstreams|mcp\s*\.\s*servers)\s*\.\s*{quoted}\s*[\].]")
@@ -81,7 +82,7 @@ def _parsed(path: Path, text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise BadSetting(f"{path}: {error}") from error
+        raise BadSetting(mistake(path, text, error), hint=IS_TOML) from error
 
 
 def _write(path: Path, text: str) -> None:

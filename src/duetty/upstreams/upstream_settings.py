@@ -19,7 +19,7 @@ never before: what is listed or logged is the text with the name in it.
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -31,6 +31,7 @@ from typing import Any, Literal, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from duetty.errors import BadSetting
+from duetty.file_lines import IS_TOML, mistake, toml_line
 from duetty.sandbox import REQUESTED_LEVELS, RequestedLevel
 
 MAX_UPSTREAMS = 64
@@ -241,17 +242,30 @@ def load_upstreams(config_file: Path) -> dict[str, UpstreamOrder]:
     try:
         document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise BadSetting(f"{config_file}: {error}") from error
-    found = named_tables(document, str(config_file))
+        raise BadSetting(mistake(config_file, text, error), hint=IS_TOML) from error
+
+    def where(*keys: str) -> str:
+        return f"{config_file}:{toml_line(text, keys)}"
+
+    found = named_tables(document, where)
     if len(found) > MAX_UPSTREAMS:
-        raise BadSetting(f"{config_file}: more than {MAX_UPSTREAMS} upstreams")
-    return {
-        name: parse_order(name, table, where=f"{config_file}:{_line(text, name)}")
-        for name, table in found.items()
-    }
+        raise BadSetting(
+            f"{config_file}: more than {MAX_UPSTREAMS} upstreams", hint="remove some of them"
+        )
+    upstreams = cast("dict[str, object]", document.get("upstreams", {}))
+
+    def place(name: str) -> Where:
+        above = ("upstreams",) if name in upstreams else ("mcp", "servers")
+        return lambda *keys: where(*above, name, *keys)
+
+    return {name: parse_order(name, table, where=place(name)) for name, table in found.items()}
 
 
-def named_tables(document: Mapping[str, object], where: str) -> dict[str, object]:
+Where = Callable[..., str]
+"""File and line of what stands below these keys; it is asked only when something is wrong there."""
+
+
+def named_tables(document: Mapping[str, object], where: Where) -> dict[str, object]:
     """What stands at `upstreams` and at `mcp.servers`, by name.
 
     Raises:
@@ -263,19 +277,22 @@ def named_tables(document: Mapping[str, object], where: str) -> dict[str, object
         servers = cast("dict[str, object]", mcp).get("servers", {})
     found: dict[str, object] = {}
     for place, tables in (("upstreams", document.get("upstreams", {})), ("mcp.servers", servers)):
+        keys = place.split(".")
         if not isinstance(tables, dict):
-            raise BadSetting(f"{where}: {place} must be tables", hint=f"write [{place}.NAME]")
+            raise BadSetting(
+                f"{where(*keys)}: {place} must be tables", hint=f"write [{place}.NAME]"
+            )
         for name, table in cast("dict[str, object]", tables).items():
             if name in found:
                 raise BadSetting(
-                    f"{where}: {name!r} stands at upstreams and at mcp.servers",
+                    f"{where(*keys, name)}: {name!r} stands at upstreams and at mcp.servers",
                     hint="remove one of them",
                 )
             found[name] = table
     return found
 
 
-def parse_order(name: str, table: object, *, where: str) -> UpstreamOrder:
+def parse_order(name: str, table: object, *, where: Where) -> UpstreamOrder:
     """One table, checked.
 
     Raises:
@@ -283,18 +300,21 @@ def parse_order(name: str, table: object, *, where: str) -> UpstreamOrder:
     """
     if not NAME.fullmatch(name):
         raise BadSetting(
-            f"{where}: {name!r} cannot name an upstream",
+            f"{where()}: {name!r} cannot name an upstream",
             hint="use up to 32 lower-case letters, digits, '-' and single '_' between them",
         )
     if not isinstance(table, dict):
-        raise BadSetting(f"{where}: write [upstreams.{name}] and its keys below")
+        raise BadSetting(
+            f"{where()}: upstream {name!r} is no table",
+            hint="give it command, which starts it, or url, which reaches it",
+        )
     return _Table(name, cast("dict[str, object]", table), where).order()
 
 
 class _Table:
     """Reads one table; every message says where it stands."""
 
-    def __init__(self, name: str, fields: dict[str, object], where: str) -> None:
+    def __init__(self, name: str, fields: dict[str, object], where: Where) -> None:
         self._name = name
         self._fields = fields
         self._where = where
@@ -304,13 +324,20 @@ class _Table:
         has_url = "url" in self._fields
         start = self._text("start") or "eager"
         if start not in ("eager", "lazy"):
-            raise self._bad("start must be eager or lazy", None)
+            raise self._bad("start must be eager or lazy", None, "start")
         if start == "eager" and "idle_timeout" in self._fields:
-            raise self._bad("idle_timeout goes with start = lazy", "another is never ended for it")
+            raise self._bad(
+                "idle_timeout goes with start = lazy",
+                "another is never ended for it",
+                "idle_timeout",
+            )
         tools, trust = self._tools(), self._trust()
         if trust == "sandbox" and has_url:
             raise self._bad(
-                "trust_level sandbox needs a command", "what runs elsewhere cannot be confined"
+                "trust_level sandbox needs a command",
+                "what runs elsewhere cannot be confined",
+                "permissions",
+                "trust_level",
             )
         target = self._address() if has_url else self._program()
         if trust == "sandbox" and isinstance(target, Program) and target.sandbox in (None, "none"):
@@ -339,6 +366,7 @@ class _Table:
                 raise self._bad(
                     f"an upstream has no {key!r}",
                     f"did you mean {near[0]!r}?" if near else f"there are {', '.join(KEYS)}",
+                    key,
                 )
         has_command, has_url = "command" in self._fields, "url" in self._fields
         if has_command == has_url:
@@ -346,24 +374,41 @@ class _Table:
         other = _HTTP_KEYS if has_command else _STDIO_KEYS
         if wrong := [key for key in self._fields if key in other]:
             with_what = "command" if has_command else "url"
-            raise self._bad(f"{wrong[0]} does not go with {with_what}", None)
+            raise self._bad(
+                f"{wrong[0]} does not go with {with_what}", f"leave {wrong[0]} out", wrong[0]
+            )
         transport = self._text("transport")
         if transport is not None and transport not in _TRANSPORTS:
-            raise self._bad("transport must be stdio or http", "HTTP with SSE alone is not spoken")
+            raise self._bad(
+                "transport must be stdio or http",
+                "HTTP with SSE alone is not spoken",
+                "transport",
+            )
         if transport is not None and _TRANSPORTS[transport] not in self._fields:
-            raise self._bad(f"transport {transport} needs {_TRANSPORTS[transport]}", None)
+            raise self._bad(
+                f"transport {transport} needs {_TRANSPORTS[transport]}",
+                "transport may be left out",
+                "transport",
+            )
 
     def _program(self) -> Program:
         sandbox = self._text("sandbox")
         if sandbox is not None and sandbox not in REQUESTED_LEVELS:
-            raise self._bad(f"sandbox must be one of {', '.join(REQUESTED_LEVELS)}", None)
+            raise self._bad(
+                f"sandbox must be one of {', '.join(REQUESTED_LEVELS)}", None, "sandbox"
+            )
         env = self._texts_by_name("env")
         for variable in env:
             if not _ENV_NAME.fullmatch(variable):
-                raise self._bad(f"{variable!r} cannot name a variable", None)
+                raise self._bad(
+                    f"{variable!r} cannot name a variable",
+                    "use letters, digits and _",
+                    "env",
+                    variable,
+                )
         command = self._text("command")
         if not command:
-            raise self._bad("command is empty", None)
+            raise self._bad("command is empty", "name the program", "command")
         workspaces = self._texts("workspaces") if "workspaces" in self._fields else None
         return Program(
             command=command,
@@ -379,29 +424,46 @@ class _Table:
         url = self._text("url") or ""
         parts = urlsplit(_VARIABLE.sub("x", url))
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise self._bad("url must be http:// or https://", None)
+            raise self._bad("url must be http:// or https://", "and have the server's name", "url")
         if parts.username is not None or parts.password is not None:
-            raise self._bad("url must hold no password", "use token_file, token_env or headers")
+            raise self._bad(
+                "url must hold no password", "use token_file, token_env or headers", "url"
+            )
         if parts.scheme == "http" and not is_loopback(parts.hostname):
             raise self._bad(
-                "http:// would carry the token readable over the network", "use https://"
+                "http:// would carry the token readable over the network", "use https://", "url"
             )
         headers = self._texts_by_name("headers")
         for header, value in headers.items():
             if not _HEADER_NAME.fullmatch(header) or not value.isprintable():
-                raise self._bad(f"{header!r} is no header that can be sent", None)
+                raise self._bad(
+                    f"{header!r} is no header that can be sent",
+                    "names have no spaces, values are one line",
+                    "headers",
+                    header,
+                )
         token_file, token_env = self._text("token_file"), self._text("token_env")
         if token_file is not None and token_env is not None:
-            raise self._bad("give token_file or token_env, not both", None)
+            raise self._bad(
+                "give token_file or token_env, not both", "remove one of them", "token_env"
+            )
         if token_env is not None and not _ENV_NAME.fullmatch(token_env):
-            raise self._bad("token_env must be the name of a variable", None)
+            raise self._bad(
+                "token_env must be the name of a variable",
+                "the value stands in the server's environment",
+                "token_env",
+            )
         certificate, key = self._text("client_cert"), self._text("client_key")
         if key is not None and certificate is None:
-            raise self._bad("client_key needs client_cert", None)
+            raise self._bad(
+                "client_key needs client_cert", "name the certificate's file", "client_key"
+            )
         verify = self._bool("verify", default=True) is not False
         ca_file = self._text("ca_file")
         if not verify and ca_file is not None:
-            raise self._bad("ca_file means nothing with verify = false", None)
+            raise self._bad(
+                "ca_file means nothing with verify = false", "remove one of them", "ca_file"
+            )
         found = Address(
             url=url,
             headers=headers,
@@ -417,24 +479,31 @@ class _Table:
     def _sign_in(self, address: Address) -> OAuth:
         given = self._fields["oauth"]
         if not isinstance(given, dict):
-            raise self._bad("oauth must be a table", f"write [upstreams.{self._name}.oauth]")
+            raise self._bad(
+                "oauth must be a table", f"write [upstreams.{self._name}.oauth]", "oauth"
+            )
         if address.has_token:
-            raise self._bad("give a token or oauth, not both", None)
-        return _Table(self._name, cast("dict[str, object]", given), self._where).oauth()
+            raise self._bad("give a token or oauth, not both", "remove one of them", "oauth")
+        fields = cast("dict[str, object]", given)
+        return _Table(self._name, fields, lambda *keys: self._where("oauth", *keys)).oauth()
 
     def oauth(self) -> OAuth:
         """Of a table that is an upstream's `oauth`."""
         fields = self._fields
         if wrong := [key for key in fields if key not in _OAUTH_KEYS]:
-            raise self._bad(f"oauth has no {wrong[0]!r}", f"there are {', '.join(_OAUTH_KEYS)}")
+            raise self._bad(
+                f"oauth has no {wrong[0]!r}", f"there are {', '.join(_OAUTH_KEYS)}", wrong[0]
+            )
         grant = self._text("grant") or "authorization_code"
         if grant not in ("authorization_code", "client_credentials"):
-            raise self._bad("oauth.grant must be authorization_code or client_credentials", None)
+            raise self._bad(
+                "oauth.grant must be authorization_code or client_credentials", None, "grant"
+            )
         port = fields.get("redirect_port")
         if port is not None and (
             isinstance(port, bool) or not isinstance(port, int) or not 1024 <= port <= 65535
         ):
-            raise self._bad("oauth.redirect_port must be a port above 1023", None)
+            raise self._bad("oauth.redirect_port must be a port above 1023", None, "redirect_port")
         found = OAuth(
             scopes=self._texts("scopes"),
             client_id=self._text("client_id"),
@@ -446,37 +515,59 @@ class _Table:
         )
         if found.client_secret is not None and not _VARIABLE.search(found.client_secret):
             raise self._bad(
-                "oauth.client_secret stands in the file", 'write "${NAME_OF_A_VARIABLE}"'
+                "oauth.client_secret stands in the file",
+                'write "${NAME_OF_A_VARIABLE}"',
+                "client_secret",
             )
         if found.client_id is None and (found.client_secret is not None or found.is_own):
             raise self._bad("oauth.client_id is missing", "client_secret and grant go with it")
         if found.is_own and found.client_secret is None:
-            raise self._bad("client_credentials need oauth.client_secret", None)
+            raise self._bad(
+                "client_credentials need oauth.client_secret",
+                'write client_secret = "${NAME_OF_A_VARIABLE}"',
+                "grant",
+            )
         page = urlsplit(found.client_metadata_url or "https://x/y")
         if page.scheme != "https" or page.path in ("", "/"):
-            raise self._bad("oauth.client_metadata_url must be https:// with a path", None)
+            raise self._bad(
+                "oauth.client_metadata_url must be https:// with a path",
+                None,
+                "client_metadata_url",
+            )
         return found
 
     def _trust(self) -> Trust:
         given = self._fields.get("permissions", {})
         if not isinstance(given, dict):
-            raise self._bad("permissions must be a table", 'write trust_level = "untrusted" in it')
+            raise self._bad(
+                "permissions must be a table",
+                'write permissions = { trust_level = "untrusted" }',
+                "permissions",
+            )
         table = cast("dict[str, object]", given)
         if wrong := [key for key in table if key != "trust_level"]:
-            raise self._bad(f"permissions has no {wrong[0]!r}", "there is trust_level")
+            raise self._bad(
+                f"permissions has no {wrong[0]!r}", "there is trust_level", "permissions", wrong[0]
+            )
         level = table.get("trust_level", "untrusted")
         for known in TRUST:
             if known == level:
                 return known
-        raise self._bad(f"trust_level must be one of {', '.join(TRUST)}", None)
+        raise self._bad(
+            f"trust_level must be one of {', '.join(TRUST)}", None, "permissions", "trust_level"
+        )
 
     def _tools(self) -> dict[str, tuple[str, ...]]:
         given = self._fields.get("tools", {})
         if not isinstance(given, dict):
-            raise self._bad("tools must be a table", 'write tools = { allow = ["read_*"] }')
+            raise self._bad(
+                "tools must be a table", 'write tools = { allow = ["read_*"] }', "tools"
+            )
         table = cast("dict[str, object]", given)
         if wrong := [key for key in table if key not in ("allow", "deny")]:
-            raise self._bad(f"tools has no {wrong[0]!r}", "there are allow and deny")
+            raise self._bad(
+                f"tools has no {wrong[0]!r}", "there are allow and deny", "tools", wrong[0]
+            )
         return {key: self._list(f"tools.{key}", value) for key, value in table.items()}
 
     def _text(self, key: str) -> str | None:
@@ -484,7 +575,7 @@ class _Table:
         if value is None:
             return None
         if not isinstance(value, str) or "\0" in value:
-            raise self._bad(f"{key} must be text", None)
+            raise self._bad(f"{key} must be text", f'write {key} = "…"', key)
         return value
 
     def _texts(self, key: str) -> tuple[str, ...]:
@@ -495,7 +586,7 @@ class _Table:
             items = cast("list[object]", value)
             if all(isinstance(each, str) and "\0" not in each for each in items):
                 return tuple(cast("list[str]", items))
-        raise self._bad(f"{key} must be a list of texts", None)
+        raise self._bad(f"{key} must be a list of texts", 'write ["one", "two"]', *key.split("."))
 
     def _texts_by_name(self, key: str) -> dict[str, str]:
         value = self._fields.get(key, {})
@@ -503,33 +594,25 @@ class _Table:
             table = cast("dict[str, object]", value)
             if all(isinstance(each, str) and "\0" not in each for each in table.values()):
                 return cast("dict[str, str]", table)
-        raise self._bad(f"{key} must be a table of texts", None)
+        raise self._bad(f"{key} must be a table of texts", 'write { NAME = "text" }', key)
 
     def _seconds(self, key: str, default: float) -> float:
         value = self._fields.get(key, default)
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise self._bad(f"{key} takes seconds", None)
+            raise self._bad(f"{key} takes seconds", f"write {key} = {default:g}", key)
         if not 0 < value <= MAX_TIMEOUT_S:
-            raise self._bad(f"{key} must be between 0 and {MAX_TIMEOUT_S} seconds", None)
+            raise self._bad(f"{key} must be between 0 and {MAX_TIMEOUT_S} seconds", None, key)
         return float(value)
 
     def _bool(self, key: str, *, default: bool | None = None) -> bool | None:
         value = self._fields.get(key, default)
         if value is not None and not isinstance(value, bool):
-            raise self._bad(f"{key} takes true or false", None)
+            raise self._bad(f"{key} takes true or false", "without quotes", key)
         return value
 
-    def _bad(self, message: str, hint: str | None) -> BadSetting:
-        return BadSetting(f"{self._where}: upstream {self._name!r}: {message}", hint=hint)
-
-
-def _line(text: str, name: str) -> int:
-    found = re.search(
-        rf"^\s*\[\s*(?:\"?upstreams\"?|mcp\s*\.\s*servers)\s*\.\s*[\"']?{re.escape(name)}[\"']?\s*[\].]",
-        text,
-        re.MULTILINE,
-    )
-    return text.count("\n", 0, found.end()) + 1 if found else 1
+    def _bad(self, message: str, hint: str | None, *keys: str) -> BadSetting:
+        """About what stands at these keys of the table."""
+        return BadSetting(f"{self._where(*keys)}: upstream {self._name!r}: {message}", hint=hint)
 
 
 def is_loopback(host: str) -> bool:

@@ -315,13 +315,22 @@ class Native:
         "_status_values",
         "_total_rows",
         "_written",
+        "between_rows",
         "notes",
         "terminal",
     )
 
-    def __init__(self, terminal: Any, *, scrollback_rows: int) -> None:
+    def __init__(
+        self,
+        terminal: Any,
+        *,
+        scrollback_rows: int,
+        between_rows: Callable[[], None] | None = None,
+    ) -> None:
+        """`between_rows` is called after each row that is read: by who reads many, beside others who wait."""
         self.terminal: Any = ffi.gc(terminal, lib.ghostty_terminal_free)
         self.notes = Notes()
+        self.between_rows = between_rows
         self._scrollback_rows = scrollback_rows
         self._handle: Any = ffi.new_handle(self.notes)
         self._status: Any = ffi.new("int[2]")
@@ -344,7 +353,13 @@ class Native:
         return cls(out[0], scrollback_rows=scrollback_rows)
 
     @classmethod
-    def decode(cls, snapshot: bytes, *, scrollback_rows: int) -> "Native":
+    def decode(
+        cls,
+        snapshot: bytes,
+        *,
+        scrollback_rows: int,
+        between_rows: Callable[[], None] | None = None,
+    ) -> "Native":
         """The terminal that was encoded. The bytes must be as they were: the library trusts them."""
         out = ffi.new("GhosttySnapshotDecoder*")
         _check(lib.ghostty_snapshot_decoder_new_buf(ffi.NULL, out, snapshot, len(snapshot)))
@@ -366,7 +381,7 @@ class Native:
         )
         terminal = ffi.new("GhosttyTerminal*")
         _check(lib.ghostty_snapshot_decoder_decode(decoder, terminal))
-        native = cls(terminal[0], scrollback_rows=scrollback_rows)
+        native = cls(terminal[0], scrollback_rows=scrollback_rows, between_rows=between_rows)
         native._opening = (native.unfinished() or b"")[:2]
         return native
 
@@ -510,6 +525,8 @@ class Native:
                     state.next_row()
                     if at >= first:
                         yield NativeRow(self, state, at)
+                        if self.between_rows is not None:
+                            self.between_rows()
                 count -= top + height - first
                 first = top + height
         finally:

@@ -5,6 +5,7 @@ Pure: it answers, and never acts. Knows nothing of processes, sessions or time.
 
 import re
 import struct
+from collections.abc import Callable
 from contextlib import closing
 from urllib.parse import unquote, urlsplit
 from zlib import crc32
@@ -84,8 +85,12 @@ class Terminal:
         self._styled: Screen | None = None
 
     @classmethod
-    def restore(cls, snapshot: bytes) -> "Terminal":
+    def restore(
+        cls, snapshot: bytes, *, between_rows: Callable[[], None] | None = None
+    ) -> "Terminal":
         """The terminal as it was when `snapshot` was taken, ready for the next byte.
+
+        `between_rows` is called after each row of it that is read.
 
         Raises:
             ValueError: if the bytes are no snapshot, a damaged one, or one of another version.
@@ -101,7 +106,9 @@ class Terminal:
         unfinished_at = _SNAPSHOT.size + _STATE.size
         state_at = unfinished_at + length
         terminal = cls.__new__(cls)
-        terminal._native = Native.decode(snapshot[state_at:], scrollback_rows=scrollback_rows)
+        terminal._native = Native.decode(
+            snapshot[state_at:], scrollback_rows=scrollback_rows, between_rows=between_rows
+        )
         if length:
             terminal._native.write(snapshot[unfinished_at:state_at])
         terminal._scrollback_rows = scrollback_rows
@@ -402,7 +409,7 @@ class Terminal:
         most = self._scrollback_rows if scrollback_rows is None else scrollback_rows
         primary = b""
         if self._alternate:
-            behind = Terminal.restore(self.snapshot())
+            behind = Terminal.restore(self.snapshot(), between_rows=self._native.between_rows)
             # CAN ends what is half read; the rest is how the program itself would go back.
             behind.feed(b"\x18\x1b[?1049l\x1b[?1047l\x1b[?47l")
             primary = dump.screen_dump(behind.native, scrollback_rows=most)

@@ -245,11 +245,28 @@ async def test_messages_begin_one_after_the_other_unless_one_waits() -> None:
     begun: list[int] = []
     many = batch.Batch([ping(number) for number in range(100)], nothing)
     with anyio.fail_after(30):
-        await many.answer(serve, scope={"headers": []}, send=nothing)
+        await many.answer(serve, turn=nothing, scope={"headers": []}, send=nothing)
 
     assert begun[-1] == 50
     assert sorted(begun) == list(range(100))
     assert most <= 10  # on a machine that has other things to do some are late
+
+
+@pytest.mark.anyio
+async def test_each_message_waits_for_its_turn_of_the_loop() -> None:
+    seen: list[str] = []
+
+    async def turn() -> None:
+        seen.append("turn")
+
+    async def serve(scope: Any, receive: Any, send: Any) -> None:
+        seen.append(json.loads((await receive())["body"])["id"])
+
+    many = batch.Batch([ping(number) for number in range(3)], nothing)
+    with anyio.fail_after(30):
+        await many.answer(serve, turn=turn, scope={"headers": []}, send=nothing)
+
+    assert seen == ["turn", 0, "turn", 1, "turn", 2]
 
 
 async def nothing(*_: object) -> Any:

@@ -122,7 +122,17 @@ async def test_a_command_beyond_its_time_is_ended_and_a_result(
         )
 
     assert result.is_error
-    assert texts(result) == ["the command took longer than 300 ms and was ended", "begun\n"]
+    late = "the command took longer than 300 ms and was ended: give a longer timeout_ms, or background: true"
+    assert texts(result) == [late, "begun\n"]
+
+
+async def test_a_refusal_names_no_way_that_these_tools_do_not_have(server: ServerProcess) -> None:
+    async with connected("stdio-2026", server, dialect="command") as client:
+        result = await client.call_tool("run_command", {"command": "git clean -fdx"})
+
+    hint = (result.structured_content or {})["error"]["hint"]
+    assert "git stash push -u" in hint
+    assert "session" not in hint
 
 
 async def test_a_background_command_is_polled_and_stopped(server: ServerProcess, way: str) -> None:
@@ -285,7 +295,7 @@ async def test_limits_and_the_time_of_a_command_are_settings(home: Path) -> None
             asked = await call(client, "run_command", command="sleep 1; echo x", timeout_ms=30_000)
 
     assert limits["stdout"].split() == ["7", str(512 * 1024), str(3 * 1024)]
-    assert texts(late)[0] == "the command took longer than 700 ms and was ended"
+    assert texts(late)[0].startswith("the command took longer than 700 ms and was ended")
     assert asked["stdout"] == "x\n"
 
 

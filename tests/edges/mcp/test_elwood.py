@@ -136,7 +136,7 @@ async def test_a_command_is_run_its_pane_read_resized_and_typed_into(
     assert "echo one" in screen["content"]
     assert [each["cwd"] for each in panes if each["pane_id"] == pane] == [str(project)]
     assert size == {"pane_id": pane, "cols": 100, "rows": 30}
-    assert sent == {"pane_id": pane, "sent": True}
+    assert (sent["sent"], sent["state"], "changed" in sent) == (True, "prompt", True)
     assert status["state"] == "not_configured"
     assert asked.is_error
     assert isinstance(asked.content[0], TextContent)
@@ -321,6 +321,25 @@ async def test_the_command_line_shows_directory_repository_and_log(
     assert shown["cwd"] == f"{project}\n"
     assert shown["git"] == "trunk\nuntracked  .env\nuntracked  notes.txt\n"
     assert "seen" in shown["log"]
+
+
+async def test_what_a_command_left_of_its_terminal_is_told_with_the_way_out(
+    server: ServerProcess,
+) -> None:
+    async with connected("stdio-2026", server) as client:
+        pane = (await call(client, "wsh_create_session", command="bash"))["session"]
+    async with connected("stdio-2026", server, dialect="elwood") as client:
+        begun = await call(client, "terminal_execute", command="echo 'open", pane_id=pane)
+        ended = await call(client, "terminal_execute", command="end'", pane_id=pane)
+        paged = await call(client, "terminal_execute", command="seq 99 | less -X", pane_id=pane)
+        left = await call(client, "terminal_send_keys", keys=["q"], pane_id=pane)
+        await client.call_tool("terminal_execute", {"command": "exit", "pane_id": pane})
+
+    assert "not complete" in begun["note"]
+    assert (ended["output"], "note" in ended) == ("open\nend", False)
+    assert (paged["foreground"]["name"], paged["terminal"]) == ("less", "raw")
+    assert "key q" in paged["note"]
+    assert (left["state"], "foreground" in left) == ("prompt", False)
 
 
 async def test_a_command_whose_time_is_up_says_how_to_go_on_and_what_ends_it(

@@ -93,12 +93,15 @@ async def test_a_password_is_answered_and_the_end_is_seen_in_one_call(terminal: 
 async def test_an_interrupt_says_whether_it_had_an_effect(terminal: Terminal) -> None:
     await terminal.fail("wsh_run_command", input="sleep 600", max_wait_ms=200)
     ended = await terminal.send("Ctrl-C")
+    await terminal.run("seq 30")
+    pressed = await terminal.send("Ctrl-C")
     line = "(trap '' INT; exec sleep 600)"
     await terminal.fail("wsh_run_command", input=line, max_wait_ms=300)
     deaf = await terminal.send("Ctrl-C")
     back = await terminal.run("echo back", reset=True)
 
     assert (ended["state"], "note" in ended) == ("prompt", False)
+    assert not {"29", "30"} & {*pressed["changed"].values()}  # its run told them
     assert deaf["state"] == "running"
     assert "no effect" in deaf["note"]
     assert deaf["foreground"]["name"] == "sleep"
@@ -141,8 +144,16 @@ async def test_a_wait_for_a_text_says_what_matched_and_where(terminal: Terminal)
 async def test_a_line_that_is_typed_is_not_what_a_wait_looks_for(terminal: Terminal) -> None:
     await terminal.fail("wsh_run_command", input="sleep 600; echo ready", max_wait_ms=200)
     _, told = await terminal.fail("wsh_await_quiesce", until="ready", max_wait_ms=300)
+    await terminal.send("Ctrl-C")
+    await terminal.run("mkfifo fifo; (read x < fifo; echo it is ready) &")
+    _, still = await terminal.fail("wsh_await_quiesce", until="ready", max_wait_ms=300)
+    await terminal.run("echo > fifo")
+    waited = await call(
+        terminal.client, "wsh_await_quiesce", session=terminal.name, until="is ready"
+    )
 
-    assert told["error"]["code"] == "wait_timeout"
+    assert told["error"]["code"] == still["error"]["code"] == "wait_timeout"
+    assert waited["match_line"].endswith("it is ready")
 
 
 async def test_rows_beyond_the_scrollback_are_said_to_be_none(terminal: Terminal) -> None:
@@ -161,6 +172,44 @@ async def test_a_line_that_is_not_complete_says_so(terminal: Terminal) -> None:
     assert (begun["output"], begun["state"]) == ("", "awaiting_input")
     assert "not complete" in begun["note"]
     assert reset["output"] == "next"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+async def test_the_rest_of_a_line_is_taken_from_the_host_that_began_it_and_from_no_other(
+    server: ServerProcess, shell: str
+) -> None:
+    end = "end" if shell == "fish" else "fi"
+    async with connected("stdio-2026", server) as client, connected("stdio-2025", server) as other:
+        opened = await call(client, "wsh_create_session", command=shell)
+        terminal = Terminal(client, opened["session"])
+        begun = await terminal.run("if true" if shell == "fish" else "if true; then")
+        text, told = await Terminal(other, terminal.name).fail("wsh_run_command", input="ls")
+        rest = await terminal.run("echo 'it''s'")
+        ended = await terminal.run(end)
+        await terminal.run("echo 'open")
+        reset = await Terminal(other, terminal.name).run("echo next", reset=True)
+        await call(client, "wsh_manage_session", session=terminal.name, action="kill")
+
+    assert begun["state"] == rest["state"] == "awaiting_input"
+    assert "another actor began" in text
+    assert "reset: true" in told["error"]["hint"]
+    assert (ended["output"], ended["exit_code"]) == ("its", 0)
+    assert reset["output"] == "next"
+
+
+@pytest.mark.parametrize(
+    ("shell", "line", "way"),
+    [("fish", "cat <<E\nx\nE", "as stdin"), ("bash", "$EDITOR x", "by its name")],
+)
+async def test_a_line_that_cannot_be_read_is_refused_with_a_way_that_a_model_can_go(
+    server: ServerProcess, shell: str, line: str, way: str
+) -> None:
+    async with connected("stdio-2026", server) as client:
+        opened = await call(client, "wsh_create_session", command=shell)
+        text, _ = await Terminal(client, opened["session"]).fail("wsh_run_command", input=line)
+        await call(client, "wsh_manage_session", session=opened["session"], action="kill")
+
+    assert way in text
 
 
 async def test_a_shell_whose_terminal_is_raw_is_no_prompt_and_a_reset_cures_it(
@@ -285,10 +334,13 @@ async def test_an_input_of_several_commands_says_how_far_it_came(terminal: Termi
     left = await terminal.run("ls behind-it")
 
     assert told["output"] == "one"
-    assert told["note"].startswith("1 of its commands have ended; this one has not: sleep 600.")
+    assert told["note"].startswith("1 of its commands ended; this one has not: sleep 600.")
     assert told["note"].endswith("Those behind it run when it ends")
     assert stopped["state"] in ("prompt", "running")  # then what is behind it runs
     assert left["output"] == "behind-it"
+    asked = await terminal.run("echo one\nread x")
+    await terminal.run("y")
+    assert (asked["state"], "note" in asked) == ("awaiting_input", False)
 
 
 async def test_an_answer_with_the_screen_has_its_rows_once(terminal: Terminal) -> None:
@@ -319,6 +371,33 @@ async def test_a_pager_that_searches_a_large_file_answers_with_what_it_found(
     assert left["state"] == "prompt"
 
 
+RELAY = r"""
+import os, time, tty
+tty.setraw(0)
+os.write(1, b"\x1b[?1049h\x1b[H")
+if program := os.fork():
+    os.waitpid(program, 0)
+    os.write(1, b"\x1b[?1049l")
+else:
+    os.setsid()
+    while (key := os.read(0, 1)) != b"q":
+        os.write(1, key.upper())
+"""
+
+
+async def test_a_key_for_a_program_that_has_its_terminal_read_by_another_has_its_effect(
+    terminal: Terminal,
+) -> None:
+    """As tmux and ssh do, of which the kernel says that they never read."""
+    await terminal.run("cat > relay.py", stdin=RELAY)
+    await terminal.run("python3 relay.py")
+    pressed = await terminal.send("x", view="diff")
+    left = await terminal.send("q", wait=True)
+
+    assert (pressed["changed"], pressed["completed_by"]) == ({"0": "X"}, "fullscreen")
+    assert left["state"] == "prompt"
+
+
 async def test_a_key_too_many_for_a_pager_is_no_part_of_the_next_run(terminal: Terminal) -> None:
     await terminal.send("q")
     ran = await terminal.run("echo next")
@@ -330,12 +409,14 @@ async def test_a_pager_says_how_it_is_left_and_a_line_that_went_into_a_program_i
     terminal: Terminal,
 ) -> None:
     paged = await terminal.run("seq 1000 | less -X")
-    await terminal.send("q", wait=True)
+    again = await terminal.run("git status")
+    await terminal.run("true", reset=True)
     edited = await terminal.run("vi -u NONE -n note")
     typed = await terminal.run("echo hi")
     ran = await terminal.run("echo hi", reset=True)
 
     assert "q leaves it" in paged["note"]
+    assert "q leaves it" in again["note"]
     assert "note" not in edited
     assert "no shell ran it" in typed["note"]
     assert (ran["output"], "note" in ran) == ("hi", False)

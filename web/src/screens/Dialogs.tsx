@@ -168,7 +168,7 @@ async function readUpstream(readable: Readable): Promise<void> {
     return ask({
       is: "try",
       title: readable.reference,
-      text: "What it is given, as JSON.",
+      text: readable.about ? `What it is given, as JSON: ${readable.about}` : "What it is given, as JSON.",
       given: readable.takes,
       run: async (given) => {
         const content = await readable.read(given);

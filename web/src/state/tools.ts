@@ -181,6 +181,8 @@ export interface Readable {
   note: string;
   /** JSON to fill in, where it takes anything. */
   takes?: string;
+  /** What it takes, as names and types. */
+  about?: string;
   read: (given: Record<string, unknown>) => Promise<string>;
 }
 
@@ -189,8 +191,18 @@ const blocksText = (blocks: Record<string, unknown>[]) => blocks.map((each) => t
 /** Without what was left empty, and as text: so prompts take it. */
 const filled = (given: Record<string, unknown>) => Object.fromEntries(Object.entries(given).filter(([, each]) => each !== "").map(([key, each]) => [key, typeof each === "string" ? each : JSON.stringify(each)]));
 
-/** What it must be given, as JSON to fill in. */
-const blank = (names: string[]) => JSON.stringify(Object.fromEntries(names.map((each) => [each, ""])), null, 2);
+/** What it must be given, as JSON to fill in: each with an empty value of its type. */
+const blank = (names: string[], schemas: Record<string, unknown> = {}) => JSON.stringify(Object.fromEntries(names.map((each) => [each, empty(inside(schemas[each]))])), null, 2);
+
+const EMPTY: Record<string, unknown> = { array: [], object: {}, boolean: false, integer: 0, number: 0 };
+const empty = (schema: Record<string, unknown>) => schema["default"] ?? (schema["enum"] as unknown[] | undefined)?.[0] ?? EMPTY[text(schema["type"])] ?? "";
+
+function parameters(schema: Record<string, unknown>): { takes: string; about?: string } {
+  const required = (schema["required"] as string[] | undefined) ?? [];
+  const known = inside(schema["properties"]);
+  const words = Object.keys(known).map((name) => `${plainName(name)} (${[text(inside(known[name])["type"]) || "any", ...(required.includes(name) ? [] : ["optional"])].join(", ")})`);
+  return { takes: blank(required, known), ...(words.length && { about: words.join(" · ").slice(0, 600) }) };
+}
 
 /** Resources, prompts and tools of all upstreams that can be used. */
 export async function browse(): Promise<Readable[]> {
@@ -225,7 +237,7 @@ export async function browse(): Promise<Readable[]> {
               key: `tool ${name} ${each.name}`,
               reference: plainName(each.id ?? each.name),
               note: "tool",
-              takes: blank((inside(each.input_schema)["required"] as string[] | undefined) ?? []),
+              ...parameters(inside(each.input_schema)),
               read: async (given: Record<string, unknown>) => blocksText((await socket.call("upstreams.call", { upstream: name, tool: each.name, arguments: given })).content),
             })),
         ];

@@ -1,6 +1,6 @@
 // Find in what the terminal here keeps; the link beside it searches everything that was ever run.
 import type { SearchAddon } from "@xterm/addon-search";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { navigate } from "../state/route";
 import { Button, Input, focusOnce, loading } from "../ui/ui";
 import css from "../screens/session.module.css";
@@ -9,44 +9,43 @@ import type { TerminalView } from "./view";
 const DECORATIONS = { matchBackground: "#5c4a12", matchOverviewRuler: "#e3b341", activeMatchBackground: "#b08800", activeMatchColorOverviewRuler: "#ffffff" };
 
 export function FindBar({ view, close }: { view: TerminalView; close: () => void }) {
-  const addon = useRef<SearchAddon | null>(null);
+  const [addon, setAddon] = useState<SearchAddon | null>(null);
   const [text, setText] = useState(view.term.getSelection().split("\n")[0] ?? "");
   const [regex, setRegex] = useState(false);
   const [matchCase, setMatchCase] = useState(false);
   const [found, setFound] = useState("");
-  const [ready, setReady] = useState(false);
   const options = { regex, caseSensitive: matchCase, decorations: DECORATIONS };
 
   const find = (back: boolean, incremental = false) => {
-    if (!text) return addon.current?.clearDecorations();
+    if (!text) return addon?.clearDecorations();
     try {
-      if (back) addon.current?.findPrevious(text, options);
-      else addon.current?.findNext(text, { ...options, incremental });
+      if (back) addon?.findPrevious(text, options);
+      else addon?.findNext(text, { ...options, incremental });
     } catch {
       setFound("not a pattern");
     }
   };
 
   useEffect(() => {
+    let made: SearchAddon | undefined;
     const stop = loading(
       () => import("@xterm/addon-search"),
       ({ SearchAddon: Addon }) => {
-        const made = new Addon();
+        made = new Addon();
         view.term.loadAddon(made);
         made.onDidChangeResults(({ resultIndex, resultCount }) => setFound(resultCount ? `${resultIndex + 1} of ${resultCount}` : "nothing"));
-        addon.current = made;
-        setReady(true);
+        setAddon(made);
       },
     );
     return () => {
       stop();
-      addon.current?.dispose();
+      made?.dispose();
     };
   }, []);
   useEffect(() => {
     if (!text) setFound("");
     find(false, true);
-  }, [text, regex, matchCase, ready]);
+  }, [text, regex, matchCase, addon]); // asked twice for one text, it goes on to the next match
 
   return (
     <search class={css.find}>

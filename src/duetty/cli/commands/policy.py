@@ -30,6 +30,7 @@ from duetty.policy import (
     analyse,
     analyse_whole,
     decide,
+    home_elsewhere,
     load_rules,
     rule_lines,
 )
@@ -140,6 +141,7 @@ class _Judge:
             else self.person.profile or Profile.GUARDED
         )
         self.rules = SHIPPED_RULES + self.person
+        self.home = home_elsewhere(str(Path.home()))
 
     def call(self, line: str, given: Mapping[str, str] | None = None) -> Judged:
         """The call that an agent would make; `given`: what a JSON line says of it."""
@@ -155,13 +157,16 @@ class _Judge:
             command_line=line,
             shell=given.get("shell", self.shell),
             workspace=_workspace_of(cwd) if workspace is None else workspace,
+            home=self.home,
             sandbox=given.get("sandbox", self.sandbox),
         )
 
     def __call__(self, call: Judged) -> Decision:
         can_ask = self.mode is Mode.INTERACTIVE
         rules = self.person
-        if may_hold(analyse(call.command_line or "", call.cwd, call.shell, call.workspace)):
+        if may_hold(
+            analyse(call.command_line or "", call.cwd, call.shell, call.workspace, call.home)
+        ):
             if self.profile is not Profile.OPEN:
                 rules = self.rules
             elif isinstance(
@@ -309,7 +314,7 @@ def _explain(line: str, judge: _Judge) -> int:
     call = judge.call(line)
     decision = judge(call)
     _show(line, decision)
-    analysis = analyse_whole(line, call.cwd, call.shell, call.workspace)
+    analysis = analyse_whole(line, call.cwd, call.shell, call.workspace, call.home)
     _explain_words(analysis)
     _explain_scan(analysis)
     if isinstance(decision, Allow) and decision.canonical:

@@ -9,8 +9,9 @@ from typing import Any, cast
 from duetty.cli import jsonc
 from duetty.cli.commands.mcp_hosts import HOSTS
 from duetty.errors import BadArguments, BadSetting, NotFound
-from duetty.upstreams.projects import sanitised
-from duetty.upstreams.upstream_settings import as_toml, load_upstreams, parse_order
+from duetty.file_lines import json_line, mistake, toml_line
+from duetty.upstreams.projects import sanitised, with_hint
+from duetty.upstreams.upstream_settings import KEYS, NAME, as_toml, load_upstreams, parse_order
 
 Tables = dict[str, dict[str, Any]]
 
@@ -22,6 +23,8 @@ _HOSTS_OWN = re.compile(r"\$\{(?:input:|workspaceFolder|file|config:|command:)[^
 """Variables that only the host can fill in."""
 
 _TAKEN = ("command", "args", "env", "cwd", "url", "headers")
+"""Of a host's own file; one of the design's form, in TOML, has our keys."""
+
 _HIDDEN = "…"
 
 
@@ -40,24 +43,37 @@ def found_servers(source: str) -> tuple[Tables, list[str]]:
         raise NotFound(f"cannot read {file}: {error.strerror}", hint=f"give {known}") from error
     try:
         document: Any = tomllib.loads(text) if file.suffix == ".toml" else jsonc.parsed(text)
-    except ValueError as error:
-        raise BadArguments(f"{file}: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise BadArguments(
+            mistake(file, text, error), hint="mend the file: nothing of it was taken over"
+        ) from error
+    line = toml_line if file.suffix == ".toml" else json_line
     servers = _servers(document)
     if servers is None:
         raise BadArguments(f"{file}: it names no MCP servers", hint="they stand at mcpServers")
     tables: Tables = {}
     problems: list[str] = []
-    for original, entry in servers.items():
-        name = sanitised(original)
+    for original, (entry, place) in servers.items():
+
+        def here(*keys: str, above: tuple[str, ...] = place) -> str:
+            return f"{file}:{line(text, (*above, *keys))}"
+
+        name = original if NAME.fullmatch(original) else sanitised(original)
         if name is None or name in tables:
-            problems.append(f"{original!r}: no name for an upstream can be made of it")
+            problems.append(
+                f"{here()}: no name for an upstream can be made of {original!r};"
+                " rename it: each needs one of its own"
+            )
             continue
         try:
-            table = _table(entry)
-            parse_order(name, table, where=str(file))
+            is_designs = file.suffix == ".toml" and place[:2] == ("mcp", "servers")
+            table = _table(entry, KEYS if is_designs else _TAKEN)
+            parse_order(name, table, where=here)
             tables[name] = table
-        except (BadArguments, BadSetting) as error:
-            problems.append(f"{original!r}: {error.message}")
+        except BadSetting as error:  # it says where
+            problems.append(with_hint(error))
+        except BadArguments as error:
+            problems.append(f"{here()}: {original!r}: {with_hint(error)}")
     return tables, problems
 
 
@@ -71,19 +87,26 @@ def _file(source: str) -> Path:
     return file
 
 
-def _servers(document: Any) -> Mapping[str, Any] | None:
+def _servers(
+    document: Any, above: tuple[str, ...] = ()
+) -> Mapping[str, tuple[Any, tuple[str, ...]]] | None:
+    """Each with the keys at which it stands."""
     if not isinstance(document, dict):
         return None
     known = cast("dict[str, Any]", document)
-    found: dict[str, Any] = _of_this_project(known)
+    here = ("projects", str(Path.cwd()), "mcpServers")
+    found: dict[str, tuple[Any, tuple[str, ...]]] = {
+        name: (each, (*here, name)) for name, each in _of_this_project(known).items()
+    }
     is_there = bool(found)
     for place in _PLACES:
-        if isinstance(here := known.get(place), dict):
-            found |= cast("dict[str, Any]", here)
+        if isinstance(tables := known.get(place), dict):
+            for name, each in cast("dict[str, Any]", tables).items():
+                found[name] = (each, (*above, place, name))
             is_there = True
     if is_there:
         return found
-    return _servers(known["mcp"]) if isinstance(known.get("mcp"), dict) else None
+    return _servers(known["mcp"], ("mcp",)) if isinstance(known.get("mcp"), dict) else None
 
 
 def _of_this_project(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -96,20 +119,21 @@ def _of_this_project(document: Mapping[str, Any]) -> dict[str, Any]:
     return dict(cast("dict[str, Any]", servers)) if isinstance(servers, dict) else {}
 
 
-def _table(entry: Any) -> dict[str, Any]:
+def _table(entry: Any, taken: tuple[str, ...]) -> dict[str, Any]:
     if not isinstance(entry, dict):
-        raise BadArguments("it is no object")
+        raise BadArguments("it is no object", hint="a server is {…}")
     fields = cast("dict[str, Any]", entry)
     kind = fields.get("type", fields.get("transport"))
     if kind == "sse":
-        raise BadArguments("it speaks HTTP with SSE alone, which is not spoken here")
+        raise BadArguments(
+            "it speaks HTTP with SSE alone, which is not spoken here",
+            hint="most have another address by now, often ending in /mcp",
+        )
     if _is_ours(fields):
         raise BadArguments("it is this program, which would be its own upstream")
     if fields.get("envFile"):
         raise BadArguments("its variables are in an envFile: write them into env")
-    table = {
-        key: _plain(fields[key]) for key in _TAKEN if fields.get(key) not in (None, "", {}, [])
-    }
+    table = {key: _plain(fields[key]) for key in taken if fields.get(key) not in (None, "", {}, [])}
     if fields.get("disabled") is True:
         table["enabled"] = False
     return table
@@ -128,7 +152,10 @@ def _plain(value: Any) -> Any:
     match value:
         case str():
             if (own := _HOSTS_OWN.search(value)) is not None:
-                raise BadArguments(f"{own[0]} is something that only its host has")
+                raise BadArguments(
+                    f"{own[0]} is something that only its host has",
+                    hint="write what it stands for, or ${NAME} for a variable of the server's",
+                )
             return _ENV.sub(r"${\1}", value.replace("${userHome}", "${HOME}"))
         case list():
             return [_plain(each) for each in cast("list[Any]", value)]

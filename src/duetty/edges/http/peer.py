@@ -11,6 +11,7 @@ from ipaddress import IPv6Address, ip_address, ip_network
 from itertools import count
 from typing import Any, Protocol, cast
 
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from duetty.calls import Actor
@@ -142,10 +143,25 @@ _KEPT = (
 """By a connection that has become a WebSocket: what its end and its credential's share need."""
 
 
+class _Flow(FlowControl):
+    """Each request that looks for its body, or for its client's leaving, has the connection read on: one of many
+    small requests in a row would fetch more than it takes, and the rest would grow for ever.
+    """
+
+    is_behind = False
+    """What was read already is not parsed yet."""
+
+    def resume_reading(self) -> None:
+        if not self.is_behind:
+            super().resume_reading()
+
+
 class PeerCheckedProtocol(HttpToolsProtocol):
     """Closes a unix-socket connection from another user before it can say anything, and any
     connection that says too much or too little before its request is whole.
     """
+
+    _flow: _Flow
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -154,7 +170,7 @@ class PeerCheckedProtocol(HttpToolsProtocol):
         self._in_message = False
         self._refused = False
         self._upgraded = False
-        self._unread: bytes = b""
+        self._unread = bytearray()
         self._running: RequestResponseCycle | None = None
         self._strangers: dict[Stranger, str] | None = None
         self._shares: Shares | None = None
@@ -185,6 +201,7 @@ class PeerCheckedProtocol(HttpToolsProtocol):
             self.app_state = {**self.app_state, ADMITTED: self._admitted, LEFT: self._on_closed}
         self.app_state = {**self.app_state, CONNECTION: next(_numbers), GONE: self._gone}
         super().connection_made(transport)
+        self.flow = self._flow = _Flow(transport)
         self._bind(HEAD_S)
 
     def _admitted(self, actor: Actor) -> None:
@@ -219,12 +236,18 @@ class PeerCheckedProtocol(HttpToolsProtocol):
             if (
                 self.parser is None or self._refused or self._upgraded
             ):  # uvicorn drops it at the end
-                self._unread = b""
-                return
-            piece, self._unread = self._unread[:PIECE_BYTES], self._unread[PIECE_BYTES:]
+                self._unread.clear()
+                break
+            piece = bytes(self._unread[:PIECE_BYTES])
+            del self._unread[:PIECE_BYTES]
             self._parse(piece)
+        if self._upgraded:
+            return
+        was_behind, self._flow.is_behind = self._flow.is_behind, bool(self._unread)
         if self._unread:
             self.flow.pause_reading()
+        elif was_behind and not self.pipeline:
+            self.flow.resume_reading()
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
@@ -238,12 +261,18 @@ class PeerCheckedProtocol(HttpToolsProtocol):
             self._read()
 
     def _parse(self, data: bytes) -> None:
-        if not self._in_message:
+        """Most requests come whole, in one piece: those need no timer."""
+        was_in_message, had_begun = self._in_message, self._head_begun
+        if not was_in_message:
             self._head_bytes += len(data)
-            if not self._head_begun:
-                self._head_begun = True
-                self._bind(HEAD_S)
+            self._head_begun = True
         super().data_received(data)
+        if self._upgraded or self._refused:
+            return
+        if self._in_message and (not was_in_message or self._bound is None):
+            self._bind(MESSAGE_S)
+        elif self._head_begun and not had_begun:
+            self._bind(HEAD_S)
         if not self._in_message and self._head_bytes > MAX_HEAD_BYTES:
             self._refuse(
                 b"431 Request Header Fields Too Large",
@@ -256,7 +285,7 @@ class PeerCheckedProtocol(HttpToolsProtocol):
         self._gone.set()
         self._on_closed()
         self.pipeline.clear()
-        self._unread = b""
+        self._unread.clear()
         self._part()
         super().connection_lost(exc)
 
@@ -286,7 +315,6 @@ class PeerCheckedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._in_message = True
         self._head_bytes = 0
-        self._bind(MESSAGE_S)
         if not self.url.startswith(b"/"):
             self._obey_target()
         super().on_headers_complete()

@@ -35,10 +35,14 @@ class Batch:
         self._messages = messages
         self._receive = receive
 
-    async def answer(self, serve: Serve, *, scope: Scope, send: Send) -> None:
+    async def answer(
+        self, serve: Serve, *, turn: Callable[[], Awaitable[None]], scope: Scope, send: Send
+    ) -> None:
+        """`turn` returns when the caller may have more of the server's time: a batch is no way around that."""
         stream = _Merged(send)
         async with anyio.create_task_group() as tasks:
             for message in self._messages:
+                await turn()
                 part = partial(self._serve_one, serve, to_json(message), scope, stream)
                 if _is_request(message):
                     await _begin(tasks, part)

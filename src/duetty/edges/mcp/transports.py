@@ -25,7 +25,7 @@ from duetty.edges.mcp.sdk import (
     OwnedSessions,
     has_stream,
 )
-from duetty.ops import Live, Shares, timed
+from duetty.ops import MAX_OWED_S, Live, Shares, is_free, timed
 from duetty.wire.json_values import MAX_VALUES, has_few_values
 
 HTTP_IDLE_S = 1_800
@@ -143,12 +143,16 @@ class Transports:
             return
         if isinstance(left, Batch):
 
+            async def turn() -> None:
+                if not is_free(caller.actor):
+                    await anyio.sleep(min(fairness.owed_s(caller.actor.identity), MAX_OWED_S))
+
             async def one(scope: Scope, receive: Receive, send: Send) -> None:
                 part = self.http(caller, dialects, scope=scope, receive=receive, send=send)
                 await timed(part, partial(fairness.ran, caller.actor.identity))
 
             fairness = self.dispatcher.bounds.fairness
-            await left.answer(one, scope=scope, send=send)
+            await left.answer(one, turn=turn, scope=scope, send=send)
             return
         token = AccessToken(token="", client_id=caller.actor.identity, scopes=[])
         # The SDK serves a session only to the user that opened it.

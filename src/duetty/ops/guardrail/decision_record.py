@@ -56,12 +56,13 @@ class Decided:
             "process."
         )
 
-    def unproven(self, why: str) -> "Decided":
+    def unproven(self, why: str, *, instead: str = "") -> "Decided":
         """Asked about, whatever was found before."""
         decision = Ask(
             rule=f"profile:{self.profile}",
             reason="not_provable",
             detail=why,
+            instead=instead,
         )
         return replace(self, decision=decision, besides="")
 
@@ -133,7 +134,8 @@ def _ways_on(decision: Deny, judged: Judged, *, unattended: bool) -> str | None:
     if unattended:
         if judged.workspace and not _IN_WORKSPACE.isdisjoint(decision.classes):
             ways.append(f"paths inside the workspace {judged.workspace} need no answer")
-        if decision.reason == "destructive" and not judged.sandbox:
+        opens_confined = not (judged.operation.startswith("process.") or judged.dialect == "elwood")
+        if decision.reason == "destructive" and not judged.sandbox and opens_confined:
             ways.append(
                 'allowed: the same line in a session opened with sandbox "any", which confines it'
             )
@@ -188,7 +190,9 @@ def question_of(decided: Decided, session: Session | None) -> Question:
     assert isinstance(ask, Ask)
     line = judged.command_line
     every = (
-        None if line is None else analyse_whole(line, judged.cwd, judged.shell, judged.workspace)
+        None
+        if line is None
+        else analyse_whole(line, judged.cwd, judged.shell, judged.workspace, judged.home)
     )
     classes = _classes(ask, every)
     grave = any(CLASSES[each].grave for each in classes if each in CLASSES)

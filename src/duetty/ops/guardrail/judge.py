@@ -28,7 +28,7 @@ from duetty.ops.guardrail.surroundings import (
     shell_name,
     unknown_variables,
 )
-from duetty.ops.judgements import CallsTool, Judgement, RunsLine, Types
+from duetty.ops.judgements import PLAIN, CallsTool, Judgement, RunsLine, Types
 from duetty.ops.resolved_call import AnyCall
 from duetty.ops.rulebook.book import Rulebook
 from duetty.ops.rulebook.in_force import SHIPPED_RULES, ProjectRules, other_places, stricter
@@ -43,6 +43,7 @@ from duetty.policy import (
     RuleSet,
     analyse,
     decide,
+    home_elsewhere,
     visible,
 )
 from duetty.policy.proving.recogniser import Line
@@ -65,7 +66,12 @@ INTERRUPT = b"\x03"
 
 _SHIPPED_DIGEST = SHIPPED_RULES.digest
 _SHELL_ESCAPE = re.compile(r"!+(.+)")
+_DROP_LINE = "Ctrl-C, or a run with reset: true, drops that line; then send the whole as one run"
 _USE_RUN = "send the whole line as a run (wsh_run_command, command.run); clear this one with Ctrl-C"
+
+
+_NAMED = frozenset({"cwd", "sandbox", "shell", "session"})
+"""Arguments that a decision may depend on besides what its judgement names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +120,8 @@ class Judging:
         self._digest = self.rules.digest
         self._settings = settings
         self._home = home
+        self._home_elsewhere = home_elsewhere(home)
+        self._plain: dict[tuple[str | None, ...], Judged] = {}
         self._remembered: dict[tuple[Judged, str, Profile], Decision] = {}
 
     @property
@@ -175,7 +183,7 @@ class Judging:
             case Types() if typing is not None and session is not None:
                 return self._of_typing(judged, typing, session, secret=secret)
             case RunsLine():
-                decided = self._of_line(judged, call.params, session)
+                decided = self._of_line(judged, call.params, session, call.actor)
                 return decided.withheld() if secret and judged.command_line else decided
             case _:
                 return self.decide(judged)
@@ -186,6 +194,7 @@ class Judging:
             self._judged(call),
             cwd=getattr(call.params, "cwd", None) or "/",
             workspace="",
+            home="",
             is_raw_input=False,  # the node knows what reads it
         )
         how = call.operation.judged
@@ -194,6 +203,25 @@ class Judging:
         return self.decide(judged)
 
     def _judged(self, call: AnyCall) -> Judged:
+        fields, actor = call.params.__dict__, call.actor
+        if (
+            call.session is not None
+            or call.operation.judged != PLAIN
+            or not _NAMED.isdisjoint(fields)
+        ):
+            return self._judged_anew(call)
+        # Nothing but who calls what: the same for each of thousands of calls a second.
+        named = actor.kind, actor.name, actor.conversation
+        key = call.operation.name, *named, call.call.dialect, call.call.mode
+        known = self._plain.get(key)
+        if known is None:
+            known = self._judged_anew(call)
+            if len(self._plain) >= REMEMBERED:
+                self._plain.clear()
+            self._plain[key] = known
+        return known
+
+    def _judged_anew(self, call: AnyCall) -> Judged:
         operation, params, session = call.operation, call.params, call.session
         cwd = _cwd(params, session, self._home)
         confined, network = self._confinement(call.actor, params, session)
@@ -208,6 +236,7 @@ class Judging:
             tags=frozenset(session.profile.tags) if session is not None else frozenset(),
             cwd=cwd,
             workspace=session.profile.workspace if session else workspace_of(cwd, self._home),
+            home=self._home_elsewhere,
             sandbox=("open" if network else "closed") if confined else "",
             command_line=_command_line(operation.judged, params),
             shell=self._shell_of(call),
@@ -219,7 +248,7 @@ class Judging:
         """Whether it runs in a sandbox, and whether that lets it reach the network."""
         if session is not None:
             return session.profile.sandbox != "none", session.profile.network
-        if not hasattr(params, "sandbox"):
+        if "sandbox" not in params.__dict__:
             return False, True
         asked = params.sandbox or self._settings.session_sandbox
         is_confined = asked != "none" or actor.confined is not None
@@ -236,11 +265,13 @@ class Judging:
 
     # --- a line that is run ---------------------------------------------------------
 
-    def _of_line(self, judged: Judged, params: Any, session: Session | None) -> Decided:
+    def _of_line(
+        self, judged: Judged, params: Any, session: Session | None, actor: Actor
+    ) -> Decided:
         if session is not None and session.prompt.is_busy:
             decided = self._into_program(judged)
         elif session is not None and session.prompt.is_continuing and judged.actor.kind != "person":
-            decided = self._rest_of_line(judged, session)
+            decided = self._rest_of_line(judged, session, actor)
         else:
             decided = self.decide(judged)
         if judged.actor.kind != "person":
@@ -255,12 +286,14 @@ class Judging:
         # A strict run asks, where a key would be refused.
         return self.decide(judged) if decided.profile is Profile.STRICT else decided
 
-    def _rest_of_line(self, judged: Judged, session: Session) -> Decided:
+    def _rest_of_line(self, judged: Judged, session: Session, actor: Actor) -> Decided:
         """The shell asks for the rest of a line: judged is the whole."""
-        if (so_far := session.prompt.line_so_far(judged.actor)) is None:
+        if (so_far := session.prompt.line_so_far(actor)) is None:
             decided = self.decide(judged)
-            why = "it goes on with a line that another actor began"
-            return decided if decided.profile is Profile.OPEN else decided.unproven(why)
+            why = "the shell still waits for the rest of a line that another actor began"
+            if decided.profile is Profile.OPEN:
+                return decided
+            return decided.unproven(why, instead=_DROP_LINE)
         return self.decide(replace(judged, command_line=f"{so_far}{judged.command_line}"))
 
     def _wherever(self, decided: Decided) -> Decided:
@@ -431,9 +464,7 @@ class Judging:
         why = why or "not all of it was typed here as plain text, from an empty prompt"
         if shown:
             why += f"; the prompt shows: {visible(shown[:MAX_DETAIL])}"
-        decided = self.decide(judged).unproven(f"the line is not known: {why}")
-        assert isinstance(decided.decision, Ask)
-        return replace(decided, decision=replace(decided.decision, instead=_USE_RUN))
+        return self.decide(judged).unproven(f"the line is not known: {why}", instead=_USE_RUN)
 
 
 def _first_line(data: bytes) -> tuple[bytes, bytes]:
@@ -479,7 +510,9 @@ def _as_typed(decided: Decided) -> Decided:
         or (decided.profile is not Profile.STRICT and judged.mode is not Mode.HEADLESS)
     ):
         return decided
-    line = analyse(judged.command_line, judged.cwd, judged.shell, judged.workspace).recognised
+    line = analyse(
+        judged.command_line, judged.cwd, judged.shell, judged.workspace, judged.home
+    ).recognised
     if not isinstance(line, Line) or decision.canonical.commands == line.commands:
         return decided
     allowing = [
@@ -501,7 +534,7 @@ def _cwd(params: Any, session: Session | None, home: str) -> str:
     """The directory that it will run in, from any of the arguments that set it: rules go by directories."""
     if session is not None:
         return session.cwd
-    if not hasattr(params, "cwd"):
+    if "cwd" not in params.__dict__:
         return ""
     cwd: str = params.cwd or "~"
     return normpath(join(home, cwd[2:] if cwd == "~" or cwd.startswith("~/") else cwd))

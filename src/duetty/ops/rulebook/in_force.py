@@ -11,6 +11,7 @@ import re
 import stat
 import tomllib
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import cast
 
 from duetty.clock import Clock
 from duetty.errors import BadSetting, PolicyDenied
+from duetty.file_lines import IS_TOML, json_line, mistake, toml_line
 from duetty.ops.rulebook.rules_text import Examples, examples_of
 from duetty.platform.own_process import name_of_descriptor
 from duetty.policy import Judged, Names, Profile, RuleSet, load_rules, rule_lines
@@ -68,9 +70,11 @@ def load_person_rules(config_file: Path, names: Names | None = None) -> RuleSet:
     try:
         document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise BadSetting(f"{config_file}: {error}") from error
+        raise BadSetting(mistake(config_file, text, error), hint=IS_TOML) from error
     table: object = document.get("policy", {})
-    listed = permitted(document.get("permissions", {}), str(config_file))
+    listed = permitted(
+        document.get("permissions", {}), str(config_file), lambda *keys: toml_line(text, keys)
+    )
     rules = cast("dict[str, object]", table).get("rules") if isinstance(table, dict) else None
     if rules is None:
         return listed
@@ -83,30 +87,50 @@ def load_permissions(config_file: Path) -> RuleSet:
     """`[permissions]` of the settings file alone; none where it cannot be read."""
     try:
         document = tomllib.loads(config_file.read_text(encoding="utf-8"))
-        return permitted(document.get("permissions", {}), str(config_file))
+        return permitted(document.get("permissions", {}), str(config_file), _unasked)
     except (OSError, ValueError, RecursionError, BadSetting):
         return RuleSet()
 
 
-def permitted(table: object, where: str, *, project: bool = False) -> RuleSet:
+Line = Callable[..., int]
+"""On which line of the file something stands, by its keys."""
+
+
+def _unasked(*_keys: str) -> int:
+    return 1
+
+
+def permitted(table: object, file: str, line: Line, *, project: bool = False) -> RuleSet:
     """Lists of tools under `allow`, `ask` and `deny`, as rules. What a project allows says nothing.
 
     Raises:
         BadSetting: if it is not such a table, or names anything but tools of upstreams.
     """
     if not isinstance(table, dict):
-        raise BadSetting(f"{where}: permissions must be lists", hint='write deny = ["mcp__*__x"]')
+        raise BadSetting(
+            f"{file}:{line('permissions')}: permissions must be lists",
+            hint='write deny = ["mcp__*__x"]',
+        )
     lists = cast("dict[str, object]", table)
     if unknown := [key for key in lists if key not in _VERDICTS]:
         raise BadSetting(
-            f"{where}: permissions has no {unknown[0]!r}", hint="there are allow, ask and deny"
+            f"{file}:{line('permissions', unknown[0])}: permissions has no {unknown[0]!r}",
+            hint="there are allow, ask and deny",
         )
-    rules = [
-        {"name": f"permissions.{verdict}", "decide": verdict, "tool": lists[verdict]}
+    given = [
+        verdict
         for verdict in _VERDICTS
         if lists.get(verdict) not in (None, []) and not (project and verdict == "allow")
     ]
-    return load_rules({"rules": rules}, where, project=project)
+    rules = [
+        {"name": f"permissions.{verdict}", "decide": verdict, "tool": lists[verdict]}
+        for verdict in given
+    ]
+    try:
+        return load_rules({"rules": rules}, file, project=project)
+    except BadSetting:
+        lines = [line("permissions", verdict) for verdict in given]
+        return load_rules({"rules": rules}, file, project=project, lines=lines)
 
 
 def _rules_line(text: str) -> str:
@@ -242,25 +266,32 @@ class ProjectRules:
                 raise BadSetting(f"{path}: it has more than {MAX_PROJECT_BYTES} bytes")
             document: object = json.loads(raw, object_pairs_hook=_object)
         except (ValueError, RecursionError) as error:
-            raise BadSetting(f"{path}: {error}") from error
+            raise BadSetting(
+                mistake(path, raw.decode("utf-8", "replace"), error), hint="the file is JSON"
+            ) from error
+        text = raw.decode("utf-8", "replace")
+
+        def line(*keys: str) -> int:
+            return json_line(text, keys)
+
         if not isinstance(document, dict):
-            raise BadSetting(f"{path}: it must be a JSON object")
+            raise BadSetting(f"{path}:1: it must be a JSON object")
         known = cast("dict[str, object]", document)
         is_ours = path.parent.name != ".elwood"  # that one has settings of its own
         if is_ours and (unknown := [key for key in known if key not in PROJECT_KEYS]):
             near = get_close_matches(unknown[0].lower(), PROJECT_KEYS, n=1)
             raise BadSetting(
-                f"{path}: no setting {unknown[0]!r}",
+                f"{path}:{line(unknown[0])}: no setting {unknown[0]!r}",
                 hint=f"did you mean {near[0]!r}?"
                 if near
                 else "a project's file has policy, permissions and mcp",
             )
         policy = known.get("policy", {})
         if not isinstance(policy, dict):
-            raise BadSetting(f"{path}: policy must be an object")
+            raise BadSetting(f"{path}:{line('policy')}: policy must be an object")
         table = cast("dict[str, object]", policy)
         rules = load_rules(table, str(path), project=True, names=self._names)
-        rules += permitted(known.get("permissions", {}), str(path), project=True)
+        rules += permitted(known.get("permissions", {}), str(path), line, project=True)
         return Project(file=path, rules=rules, examples=_examples(table))
 
 

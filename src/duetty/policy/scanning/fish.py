@@ -57,7 +57,9 @@ class _FishReader(Reader):
 
     def _on_redirect(self, frame: Frame, sign: str) -> None:
         if "<<" in sign:
-            raise UnreadableError("fish knows no here-documents")
+            raise UnreadableError(
+                "fish knows no here-documents: give the text as stdin, or run it in bash"
+            )
         super()._on_redirect(frame, sign.replace("?", ""))
 
     def _on_operator(self, frame: Frame, sign: str) -> None:

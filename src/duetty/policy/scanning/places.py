@@ -90,6 +90,8 @@ class Place(NamedTuple):
     cwd: str | None
     """None: somewhere that only a run would tell."""
     workspace: str
+    home: str = ""
+    """What `~` means, where it is not where homes are."""
     is_elsewhere: bool = False
     """On another machine, under another root: nothing there is the caller's own."""
 
@@ -100,8 +102,9 @@ class Place(NamedTuple):
         """The whole path; None where it begins somewhere unknown."""
         if path[:1] == "~":
             user, _, rest = path[1:].partition("/")
-            home = _HOME.match(self.workspace) if not user else None
-            path = f"{home[0] if home else f'/home/{user}' if user else '~'}/{rest}"
+            found = _HOME.match(self.workspace)
+            own = self.home or (found[0] if found else "~")
+            path = f"{f'/home/{user}' if user else own}/{rest}"
             if path[0] == "~":
                 return normpath(path)
         elif path[:1] != "/":
@@ -129,18 +132,35 @@ class Place(NamedTuple):
             return "inside"
         if whole == self.workspace or self.workspace.startswith(f"{whole.rstrip('/')}/"):
             return "unknown" if is_cut and whole == self.workspace else "around"
-        return "temporary" if _TEMPORARY.fullmatch(whole) else "outside"
+        if _TEMPORARY.fullmatch(whole) and not self._is_about_home(whole):
+            return "temporary"
+        return "outside"
+
+    def _is_about_home(self, whole: str) -> bool:
+        """It is the home, in it, or around it."""
+        home, whole = f"{self.home}/", f"{whole}/"
+        return bool(self.home) and (whole.startswith(home) or home.startswith(whole))
+
+    def holds_home(self, whole: str) -> bool:
+        """It is the home, all that is in it, or around it."""
+        return bool(self.home) and f"{self.home}/".startswith(f"{whole.removesuffix('/*')}/")
 
 
 @lru_cache(maxsize=64)
-def place_of(cwd: str, workspace: str) -> Place:
+def place_of(cwd: str, workspace: str, home: str = "") -> Place:
     """Where a line begins; without a workspace, what is below its directory is taken for one."""
     if workspace:
-        return Place(normpath(cwd) if cwd else normpath(workspace), normpath(workspace))
+        return Place(normpath(cwd) if cwd else normpath(workspace), normpath(workspace), home)
     if not cwd:
-        return Place(_NOWHERE, _NOWHERE)
+        return Place(_NOWHERE, _NOWHERE, home)
     cwd = normpath(cwd)
-    return Place(cwd, _NOWHERE if _NO_WORKSPACE.fullmatch(cwd) else cwd)
+    is_none = cwd == home or _NO_WORKSPACE.fullmatch(cwd)
+    return Place(cwd, _NOWHERE if is_none else cwd, home)
+
+
+def home_elsewhere(home: str) -> str:
+    """It, where it is not where homes are: then `~` says nothing of it."""
+    return "" if not home or _HOME.fullmatch(normpath(home)) else normpath(home)
 
 
 def _literal_part(path: str) -> tuple[str | None, bool, bool]:
@@ -171,7 +191,9 @@ def deleted_classes(place: Place, path: str, *, recursive: bool) -> tuple[str, .
     if where == "git":
         return ("workspace_delete",)
     whole = (place.resolve(plain) if UNKNOWN not in plain else None) or plain
-    is_root = recursive and (ROOTS.fullmatch(plain) or ROOTS.fullmatch(whole)) is not None
+    is_root = recursive and (
+        (ROOTS.fullmatch(plain) or ROOTS.fullmatch(whole)) is not None or place.holds_home(whole)
+    )
     if where == "around":
         is_root = is_root and plain[:1] in ("/", "~")
         return ("whole_system_delete", "workspace_delete") if is_root else ("workspace_delete",)

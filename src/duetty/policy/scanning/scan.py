@@ -157,9 +157,11 @@ def _program(called: str) -> _Program:
     )
 
 
-def scan_line(line: Line, cwd: str = "", *, workspace: str = "", shell: str = "") -> Scan:
+def scan_line(
+    line: Line, cwd: str = "", *, workspace: str = "", shell: str = "", home: str = ""
+) -> Scan:
     """A line whose words are exact; `cwd` is where it begins."""
-    scanner = _Scanner(shell, place_of(cwd, workspace))
+    scanner = _Scanner(shell, place_of(cwd, workspace, home))
     commands, joins, _ = line
     if not joins and not commands[0].redirects:  # most lines
         words = list(commands[0].words)
@@ -177,20 +179,22 @@ def scan_line(line: Line, cwd: str = "", *, workspace: str = "", shell: str = ""
     return scanner.result()
 
 
-def scan_text(text: str, cwd: str = "", *, workspace: str = "", shell: str = "") -> Scan:
+def scan_text(
+    text: str, cwd: str = "", *, workspace: str = "", shell: str = "", home: str = ""
+) -> Scan:
     """Any text."""
-    place = place_of(cwd, workspace)
+    place = place_of(cwd, workspace, home)
     scanner = _Scanner(shell, place)
     scanner.text(text, place, 0)
     if shell == FISH:
         # What other shells would find in it counts too; that they cannot read it does not.
-        scanner.findings += scan_text(text, cwd, workspace=workspace).findings
+        scanner.findings += scan_text(text, cwd, workspace=workspace, home=home).findings
     return scanner.result()
 
 
-def scan_typed(text: str, cwd: str = "", *, workspace: str = "") -> Scan:
+def scan_typed(text: str, cwd: str = "", *, workspace: str = "", home: str = "") -> Scan:
     """A line for a program that reads the terminal: a shell, an interpreter or a client."""
-    place = place_of(cwd, workspace)
+    place = place_of(cwd, workspace, home)
     scanner = _Scanner("", place)
     scanner.text(text, place, 0)
     scanner.code(text, place, 0, backquotes=False)
@@ -324,15 +328,15 @@ class _Scanner:
             self._started(use, kind)
         if name in FAR and len(findings) > found:  # no sandbox around this one holds it
             findings[found:] = [each._replace(leaves=True) for each in findings[found:]]
-        if len(argv) > 1 and len(findings) == found:
+        if name in _GOES_ELSEWHERE:
+            self.places[simple.scope] = place.entering(_target_of(use))
+        elif len(argv) > 1 and len(findings) == found:
             self._looked_into(use, known)
 
     def _looked_into(self, use: Use, known: _Program) -> None:
         """A command of which the catalogue says nothing: what of its words?"""
         name, words = use.name, use.words
-        if name in ("cd", "pushd", "popd", "chdir"):
-            self.places[use.simple.scope] = use.place.entering(_target_of(use))
-        elif name in _SUBSCRIPTED:
+        if name in _SUBSCRIPTED:
             self._subscripts(use)
         elif known.is_swept and (" " in "".join(words) or words[-1][:5] == "/dev/"):
             self._swept(use)
@@ -443,6 +447,9 @@ class _Scanner:
             name = "overwrite" if IMPORTANT.search(path) or not is_own else None
         if name is not None:
             self.find(name, use.what)
+
+
+_GOES_ELSEWHERE = frozenset({"cd", "pushd", "popd", "chdir"})
 
 
 def _target_of(use: Use) -> str:

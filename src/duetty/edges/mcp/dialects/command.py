@@ -88,7 +88,10 @@ async def _run_checked(calls: Calls, arguments: Json) -> Answer:
         blocks = [f"(no output; exit code {result.process.exit_code})"]
     if result.stderr:
         blocks.append(f"STDERR:\n{result.stderr}")
-    return Answer(content=content, blocks=blocks, failure=result.message)
+    failure = result.message
+    if result.process.timed_out:
+        failure = f"{failure}: give a longer timeout_ms, or background: true"
+    return Answer(content=content, blocks=blocks, failure=failure)
 
 
 def _approved(info: Any) -> Json:

@@ -19,6 +19,12 @@ from duetty.edges.mcp.dialect import (
     Tool,
     failed,
 )
+from duetty.edges.mcp.dialects.left_terminal import (
+    INCOMPLETE,
+    changed,
+    is_in_pager,
+    program,
+)
 from duetty.edges.mcp.dialects.schema import (
     APPROVED,
     BOOLEAN,
@@ -84,7 +90,12 @@ async def _execute(calls: Calls, arguments: Json) -> Answer:
         "duration_ms": result.duration_ms,
         "block_id": result.block,
         "truncated": result.omitted_bytes > 0,
+        **program(result),
     }
+    if result.continuation:
+        content["note"] = INCOMPLETE
+    elif is_in_pager(result):
+        content["note"] = "a pager has the terminal: send the key q to leave it"
     if result.approved is not None:
         content["approved"] = result.approved.model_dump()
     if result.completed_by != "deadline":
@@ -133,11 +144,18 @@ async def _send_keys(calls: Calls, arguments: Json) -> Answer:
     if "keys" not in arguments and "text" not in arguments:
         raise BadArguments("keys: give keys, text or both")
     pane = str(arguments["pane_id"])
-    if "text" in arguments:
-        await calls("input.write", {"session": pane, "data": arguments["text"]})
-    if "keys" in arguments:
-        await calls("input.press", {"session": pane, "keys": arguments["keys"]})
-    return Answer(content={"pane_id": pane, "sent": True})
+    typed = {"session": pane, "data": arguments.get("text")}
+    watched: Json = {"wait": "settle", "changes": True}
+    if "keys" not in arguments:
+        written: Any = await calls("input.write", typed | watched)
+    else:
+        if "text" in arguments:
+            await calls("input.write", typed)
+        pressed = {"session": pane, "keys": arguments["keys"]}
+        written = await calls("input.press", pressed | watched)
+    after = written.after
+    content: Json = {"pane_id": pane, "sent": True, "state": after.state, **program(after)}
+    return Answer(content=content | {"changed": changed(after)})
 
 
 async def _read_screen(calls: Calls, arguments: Json) -> Answer:
@@ -200,7 +218,7 @@ async def _send_message(calls: Calls, arguments: Json) -> Answer:
         message = f"{error.message}: {error.hint}"
         return Answer(content={"state": "not_configured", "message": message}, failure=message)
     content = _agent_shape(sent.info)
-    if sent.answer is not None:
+    if sent.answer:
         content["message"] = sent.answer
     failed_with = sent.info.reason if sent.info.state == "failed" else None
     return Answer(content=content, failure=failed_with)
@@ -503,13 +521,22 @@ TOOLS = (
     Tool(
         name="terminal_send_keys",
         title="Send keystrokes",
-        description="Send keystrokes to the active pane, verbatim: no Enter is added. Text goes first, then keys.",
+        description=(
+            "Send keystrokes to the active pane, verbatim: no Enter is added. Text goes first, then keys. "
+            "Answers with the state and the rows that changed."
+        ),
         parameters={
             "keys": texts("named keys, as Enter, Ctrl-C, Up, F5, or single characters"),
             "text": text("text to type"),
             "pane_id": _PANE,
         },
-        result=object_of(["pane_id", "sent"], pane_id=STRING, sent=BOOLEAN),
+        result=object_of(
+            ["pane_id", "sent"],
+            pane_id=STRING,
+            sent=BOOLEAN,
+            state=STRING,
+            changed={"type": "object"},
+        ),
         session_word="pane_id",
         run=_send_keys,
         is_destructive=True,

@@ -194,7 +194,10 @@ FINDING: Mapping[str, Tool] = {
             " done: the best one with its schema, of others what they do. Call one with call_tool; describe_tool"
             " has its schema. None fits? Say it in other words, or go on with offset.",
             parameters={
-                "query": {"type": "string", "description": "what the tool should do"},
+                "query": {
+                    "type": "string",
+                    "description": "what the tool should do, in words of its likely name: 'list issues'",
+                },
                 "limit": {"type": "integer", "minimum": 1, "maximum": 50, "default": FOUND},
                 "offset": {"type": "integer", "minimum": 0, "description": "`next` of the answer"},
             },

@@ -5,7 +5,6 @@ keys by name, texts to wait for, views, pictures, tags, sizes, negative offsets,
 in results the exit code, output, state, directory and duration of the command itself.
 """
 
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -23,6 +22,12 @@ from duetty.edges.mcp.dialect import (
     failed,
 )
 from duetty.edges.mcp.dialects import wsh_visual
+from duetty.edges.mcp.dialects.left_terminal import (
+    INCOMPLETE,
+    changed,
+    is_in_pager,
+    program,
+)
 from duetty.edges.mcp.dialects.schema import (
     APPROVED,
     BOOLEAN,
@@ -88,17 +93,7 @@ def _session(info: Any) -> Json:
     if (goes_on := info.background) is not None:
         word = "background" if goes_on.block is None else "left_running"
         shape[word] = goes_on.model_dump(exclude_none=True)
-    return shape | _program(info)
-
-
-def _program(known: Any) -> Json:
-    """Who has the terminal, and what is unusual about it; nothing for a shell at its prompt."""
-    shape: Json = {}
-    if known.foreground is not None:
-        shape["foreground"] = known.foreground.model_dump()
-    if known.terminal is not None:
-        shape["terminal"] = known.terminal
-    return shape
+    return shape | program(info)
 
 
 def _match(result: Any) -> Json:
@@ -217,7 +212,7 @@ async def _send_input(calls: Calls, arguments: Json) -> Answer:
             await calls("input.write", typed)
         written = await calls("input.press", pressed | watched)
     result = written.after
-    content: Json = {"success": True, "state": result.state, **_program(result)}
+    content: Json = {"success": True, "state": result.state, **program(result)}
     if has_end or view is not None:
         content |= _ended(result, "both" if view is None else view)
     cursor = result.cursor
@@ -225,7 +220,7 @@ async def _send_input(calls: Calls, arguments: Json) -> Answer:
     if result.screen is not None:
         content["screen"] = _screen(result.screen)
     elif view != "output":
-        content["changed"] = _changed(result)
+        content["changed"] = changed(result)
         if result.state == "fullscreen":
             content.pop("output", None)  # the same rows
     if written.had_effect is False:
@@ -238,18 +233,6 @@ _NO_EFFECT = (
     "Ctrl-C had no effect: {} goes on. Leave it as it is left (q, :q!, exit, Ctrl-D), "
     "or call wsh_run_command with reset: true, which ends it"
 )
-
-CHANGED_ROWS = 12
-"""Of output that scrolls by; an answer has all rows of a full-screen program."""
-
-
-def _changed(result: Any) -> dict[str, str]:
-    """The rows that changed, by number: the last of them, where text only scrolls by."""
-    changed: dict[int, str] = result.changed or {}
-    rows = [(str(row), text) for row, text in sorted(changed.items())]
-    if result.state != "fullscreen":
-        rows = [each for each in rows if each[1]][-CHANGED_ROWS:]
-    return dict(rows)
 
 
 def _program_text(result: Any) -> str:
@@ -310,7 +293,7 @@ async def _await_quiesce(calls: Calls, arguments: Json) -> Answer:
         result = await calls("session.wait", condition | given(arguments, "session", "max_wait_ms"))
     except (Deadline, Conflict) as error:
         return await _failed_with_screen(calls, error, arguments)
-    content: Json = {"generation": result.generation, "state": result.state, **_program(result)}
+    content: Json = {"generation": result.generation, "state": result.state, **program(result)}
     content |= _match(result)
     if result.state != "exited" or "idle_ms" not in condition:
         return Answer(content=content)
@@ -330,7 +313,7 @@ async def _await_end(calls: Calls, arguments: Json) -> Answer:
         result = await calls("session.wait", wanted | {"state": _ENDS})
     except (Deadline, Conflict) as error:
         return await _failed_with_screen(calls, error, arguments)
-    content: Json = {"generation": result.generation, "state": result.state, **_program(result)}
+    content: Json = {"generation": result.generation, "state": result.state, **program(result)}
     session = given(arguments, "session")
     if result.state == "exited":
         content["exit_code"] = result.exit_code
@@ -387,7 +370,7 @@ async def _run_command(calls: Calls, arguments: Json) -> Answer:
         result = await calls("command.run", wanted)
     except (Deadline, Conflict, InputRejected) as error:
         return await _failed_with_screen(calls, error, arguments)
-    content: Json = {"generation": result.generation, **_ended(result, view)}
+    content: Json = {"generation": result.generation, **_ended(result, view, arguments["input"])}
     if result.approved is not None:
         content["approved"] = result.approved.model_dump()
     if calls.later is not None and result.completed_by == "deadline" and result.block:
@@ -397,7 +380,7 @@ async def _run_command(calls: Calls, arguments: Json) -> Answer:
     if "\r\n" in arguments["input"].rstrip("\r\n"):
         content.setdefault("note", _NO_CR)
     if view == "diff":
-        content["changed"] = _changed(result)
+        content["changed"] = changed(result)
     if result.screen is not None:
         content["screen"] = _screen(result.screen)
     return Answer(content=content, failure=_run_failure(result, arguments))
@@ -512,7 +495,7 @@ def _with_ended(
     return with_ended
 
 
-def _ended(result: Any, view: str) -> Json:
+def _ended(result: Any, view: str, line: str = "") -> Json:
     """How far it came and what it printed."""
     content: Json = {"exit_code": result.exit_code}
     is_on_screen = result.state == "fullscreen" and result.screen is not None
@@ -529,12 +512,12 @@ def _ended(result: Any, view: str) -> Json:
         "completed_by": result.completed_by,
         "cwd": result.cwd,
         "duration_ms": result.duration_ms,
-        **_program(result),
+        **program(result),
     }
     content |= _match(result)
     if result.background is not None:
         content |= _bounds(result.background) | {"block": result.background.block}
-    if (note := _note(result)) is not None:
+    if (note := _note(result, line)) is not None:
         content["note"] = note
     return content
 
@@ -545,14 +528,13 @@ def _bounds(goes_on: Any) -> Json:
     return {name: value for name, value in bounds.items() if value is not None}
 
 
-def _note(result: Any) -> str | None:
+def _note(result: Any, line: str) -> str | None:
     """What stands in the way of the next line, and how to go on."""
     if result.continuation:
-        return _INCOMPLETE
-    if result.blocks and result.running is not None:
+        return INCOMPLETE
+    if result.blocks and result.running and not line.rstrip().endswith(result.running):
         return _PARTLY.format(len(result.blocks), result.running)
-    last = (result.output or "").rpartition("\n")[2]
-    if result.terminal == "raw" and _PAGES.fullmatch(last):
+    if is_in_pager(result):
         return _PAGER
     if result.terminal == "raw" and result.state == "prompt":
         return _LEFT_RAW
@@ -563,9 +545,6 @@ def _note(result: Any) -> str | None:
     return None
 
 
-_PAGES = re.compile(r":|.*\(END\).*|--More--.*| Manual page .*|HELP -- .*|lines \d+-\d+.*")
-"""The last row of a pager that waits for a key."""
-
 _PAGER = "a pager has the terminal: q leaves it; reset: true leaves it and runs the next command"
 _LEFT_RAW = "a program left the terminal raw: give the next run reset: true"
 _TYPED_INTO = "typed into {}, which has the terminal: no shell ran it. Press keys with wsh_send_input, or give reset: true"
@@ -573,12 +552,7 @@ _SILENT = "it is silent and may still run: wait on with wsh_await_quiesce end: t
 _EXPANDS = "this inner shell expands `!`: run `set +H` in it first, or quote with '...'"
 
 
-_PARTLY = "{} of its commands have ended; this one has not: {}. Those behind it run when it ends"
-
-
-_INCOMPLETE = (
-    "the line is not complete (a quote, a bracket, a here-document): send its rest, or press Ctrl-C"
-)
+_PARTLY = "{} of its commands ended; this one has not: {}. Those behind it run when it ends"
 
 
 def _still_running(result: Any, arguments: Json) -> str:
