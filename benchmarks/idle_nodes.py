@@ -7,16 +7,15 @@ import os
 import sys
 import time
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from websockets.asyncio.client import ClientConnection, connect
 
-from duetty.hub.identity import NodeKey
+from duetty.hub.identity import new_key
 
 AT_ONCE = 32
 
 
 async def _join(url: str, token: str, number: int) -> ClientConnection:
-    key = NodeKey(Ed25519PrivateKey.generate())
+    key = new_key()
     socket = await connect(
         url.replace("http", "ws", 1) + "/ws/node",
         additional_headers={"Authorization": f"Bearer {token}"},

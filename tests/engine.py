@@ -96,7 +96,7 @@ async def running_engine(
             await registry.restore(oversight.runs_of)
             node = Node(
                 hostname="test",
-                server_id="0",
+                identify=lambda: "0",
                 instance=paths.instance,
                 version="0",
                 started_s=clock.monotonic_s(),
@@ -105,6 +105,7 @@ async def running_engine(
                 stop=lambda keep: None,
                 is_persistent=lambda: True,
                 persist=lambda stays: None,
+                put_aside=list,
             )
             services = Services(
                 node=node,
@@ -126,7 +127,7 @@ async def running_engine(
                 hub=Hub(
                     file=paths.state / "servers.json",
                     hostname=node.hostname,
-                    server_id=node.server_id,
+                    identify=node.identify,
                     network=Network(IpRules()),
                     tasks=tasks,
                 ),

@@ -55,7 +55,8 @@ def test_the_log_is_its_owners_alone_one_of_an_earlier_version_too(tmp_path: Pat
     path = tmp_path / "server.log"
     path.touch(mode=0o644)
     path.chmod(0o644)
-    before = logging.getLogger().handlers[:], logging.getLogger().level, logging.raiseExceptions
+    root = logging.getLogger()
+    before = root.handlers[:], root.level, logging.raiseExceptions, logging._srcfile  # type: ignore[attr-defined]
     mask = os.umask(0)
     try:
         log_to(path)
@@ -66,6 +67,8 @@ def test_the_log_is_its_owners_alone_one_of_an_earlier_version_too(tmp_path: Pat
         os.umask(mask)
         logging.getLogger().handlers[:], logging.raiseExceptions = before[0], before[2]
         logging.getLogger().setLevel(before[1])
+        logging.setLogRecordFactory(logging.LogRecord)
+        logging._srcfile = before[3]  # type: ignore[attr-defined]
 
     assert path.stat().st_mode & 0o777 == 0o600
     assert "told" in path.read_text()

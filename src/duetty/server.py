@@ -54,7 +54,7 @@ from duetty.edges.http import (
     unix_socket,
     url_of,
 )
-from duetty.edges.http.bridge_door import bridge_routes
+from duetty.edges.http.bridge_door import bridge_endpoints
 from duetty.edges.http.hub_requests import HubRequests
 from duetty.edges.http.probes import probe_routes
 from duetty.edges.http.sse import sse_routes
@@ -102,6 +102,7 @@ from duetty.platform.capabilities import check_required
 from duetty.platform.orphans import adopt_orphans, forget_ended
 from duetty.platform.short_turns import ask_short_turns
 from duetty.policy import compile_patterns
+from duetty.private_file import all_put_aside
 from duetty.processes import Processes
 from duetty.session import Keeping, RecordedRun, Registry, Session
 from duetty.startup.instance_lock import locked
@@ -148,6 +149,11 @@ FORGET_EVERY_S = 3600.0
 
 LOOK_S = 0.25
 """Between two checks whether a client needs it."""
+
+COLLECTED = 5_000, 20, 20
+"""New objects, and younger collections, before one looks for those that only hold each other. The default of
+700 takes a twentieth of a busy server's time; so many are some hundred kilobytes.
+"""
 
 STORE_AFTER_S = 0.005
 """Records are written after the answer of the call that made them."""
@@ -414,7 +420,7 @@ class Server:
         hub = Hub(
             file=self._paths.servers_file,
             hostname=self._hostname,
-            server_id=key.node_id,
+            identify=lambda: key.node_id,
             network=network,
             tasks=tasks,
         )
@@ -443,7 +449,7 @@ class Server:
             users=users,
             node=Node(
                 hostname=hub.hostname,
-                server_id=hub.server_id,
+                identify=lambda: hub.server_id,
                 instance=self._paths.instance,
                 version=__version__,
                 started_s=self._clock.monotonic_s(),
@@ -451,6 +457,7 @@ class Server:
                 stop=self.stop,
                 is_persistent=lambda: not self._ephemeral,
                 persist=self._persist,
+                put_aside=lambda: [each.name for each in all_put_aside(self._paths.state)],
                 new_link=lambda user: f"{self._url}/login?code={access.new_link_code(user)}",
             ),
             settings=self._settings,
@@ -555,11 +562,11 @@ class Server:
             | ({"/mcp": mcp, "/mcp/{dialect}": mcp} if self._settings.mcp_server_enabled else {})
             | dict.fromkeys(PROTECTED_PATHS, protected),
             routes=[
-                *bridge_routes(dispatcher, guard, self._bridge_secret, self._stopping),
                 *websocket_routes(dispatcher, guard, self._stopping),
                 *sse_routes(dispatcher, guard, self._stopping),
                 *probe_routes(dispatcher, guard),
             ],
+            endpoints=bridge_endpoints(dispatcher, guard, self._bridge_secret, self._stopping),
         )
         web = WebServer(
             uvicorn.Config(
@@ -615,6 +622,7 @@ class Server:
             await anyio.sleep(0.001)
         write_private(self._paths.address_file, self._url)
         gc.freeze()  # what a start makes stays: no collection has to look at it again
+        gc.set_threshold(*COLLECTED)
         ask_short_turns()  # every key and every echo waits for this thread
         warnings = self._warnings(str(sockets[0].getsockname()[0]))
         if warnings:

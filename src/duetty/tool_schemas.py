@@ -32,32 +32,40 @@ def problem_of(schema: object, value: Any) -> str | None:
 def checker_of(schema: object) -> Problem:
     """For many values of one schema."""
     plain = _plain(schema, MAX_DEPTH)
-    return lambda value: None if _surely_fits(plain, value) else _problem(plain, value)
+    surely_fits = _quick_check(plain)
+    return lambda value: None if surely_fits(value) else _problem(plain, value)
 
 
-def _surely_fits(plain: Mapping[str, Any], value: object) -> bool:
+def _quick_check(plain: Mapping[str, Any]) -> Callable[[Any], bool]:
     """Of the usual words; what has others, or does not fit, is looked at with the whole language."""
-    for word, wanted in plain.items():
-        match word:
-            case "type":
-                kinds = _TYPES.get(wanted, ()) if isinstance(wanted, str) else ()
-                if cast("type", type(value)) not in kinds:  # pyright: ignore[reportUnknownArgumentType] - of whatever it holds
-                    return False
-            case "required" if isinstance(value, dict):
-                if any(name not in value for name in wanted):
-                    return False
-            case "properties" if isinstance(value, dict):
-                held = cast("dict[str, object]", value)
-                if not all(
-                    _surely_fits(wanted[name], held[name]) for name in wanted if name in held
-                ):
-                    return False
-            case "additionalProperties" if isinstance(value, dict):
-                if not plain["properties"].keys() >= cast("dict[str, object]", value).keys():
-                    return False
-            case _:
+    wanted = plain.get("type")
+    kinds = _TYPES.get(wanted, ()) if isinstance(wanted, str) else ()
+    if set(plain) == {"type"}:
+        return lambda value: type(value) in kinds
+    if wanted != "object" or not plain.keys() <= {
+        "type",
+        "required",
+        "properties",
+        "additionalProperties",
+    }:
+        return lambda _value: False
+    required = frozenset(plain.get("required", ()))
+    held = {name: _quick_check(each) for name, each in plain.get("properties", {}).items()}
+    is_closed = "additionalProperties" in plain
+
+    def surely_fits(value: Any) -> bool:
+        if type(value) is not dict:
+            return False
+        given = cast("dict[str, Any]", value)
+        if not given.keys() >= required or (is_closed and not held.keys() >= given.keys()):
+            return False
+        for name, each in given.items():
+            check = held.get(name)
+            if check is not None and not check(each):
                 return False
-    return True
+        return True
+
+    return surely_fits
 
 
 def _problem(plain: Mapping[str, Any], value: Any) -> str | None:

@@ -35,7 +35,12 @@ class Reply:
     before: threading.Event | None = None
     """Nothing is sent before this is set."""
 
+    finish: str = ""
+    """Why the answer ends, where it is no usual end."""
+
     tokens_in: int = 100
+    """0: the server names no usage."""
+
     tokens_out: int = 20
 
 
@@ -186,7 +191,9 @@ def _chunks(reply: Reply) -> Iterator[dict[str, Any]]:
         half = len(text) // 2
         for part in (text[:half], text[half:]):
             yield chunk({"tool_calls": [{"index": at, "function": {"arguments": part}}]})
-    yield chunk({}, "tool_calls" if reply.calls else "stop")
+    yield chunk({}, reply.finish or ("tool_calls" if reply.calls else "stop"))
+    if not reply.tokens_in:
+        return
     yield {
         **chunk({}),
         "choices": [],

@@ -1,6 +1,7 @@
 """`duetty ask` and `duetty agent`, through a real server, a real shell and a scripted model."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -195,10 +196,15 @@ def test_in_a_terminal_a_question_is_answered_with_a_key_at_any_width(
         terminal.line("n")
         terminal.wait_outer("out · $0.0006")
         shown = " ".join(terminal.screen().split())  # a word that a row breaks would be two
+        terminal.line("clear")
+        terminal.duetty("agent", "list")
+        terminal.wait_outer("TITLE")
+        listed = terminal.screen()
 
     assert "● run rm -rf /srv/nothing-of-this-name" in shown
     assert "the agent asks for approval: rm -rf /srv/nothing-of-this-name" in shown
     assert "[approval_rejected]" in shown
+    assert re.search(r"  idle +make room  ", listed)
     assert "You declined, and that is fine: there is other room in directories of my own." in shown
 
 

@@ -73,6 +73,7 @@ async def test_a_host_lends_its_model_and_the_agent_works_with_it(era: str, tmp_
 
     assert answer.structured_content is not None, answer.content
     assert answer.structured_content["message"] == "It is 42."
+    assert answer.structured_content["tokens"] > 1000  # the host names none; limits hold
     last = asked[-1].messages[-1].content
     assert isinstance(last, t.TextContent)
     assert "42" in last.text

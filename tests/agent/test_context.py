@@ -138,7 +138,13 @@ def test_it_is_told_the_last_command_of_the_project_where_that_failed(
 def test_a_message_names_files_blocks_sessions_and_resources(
     server: ServerProcess, model: ModelServer, project: Path
 ) -> None:
-    (project / "notes.txt").write_text("in the file\n")
+    (project / "deep").mkdir()
+    for name, words in {
+        "notes": "in the file",
+        "session-log": "a log",
+        "deep/more": "more",
+    }.items():
+        (project / f"{name}.txt").write_text(f"{words}\n")
     mine = server.client.post("/sessions", {"cwd": str(project)})["name"]
     other = server.client.post("/sessions", {"cwd": str(project)})["name"]
     ran = server.client.post(f"/sessions/{mine}/run", {"input": "echo from a block"})
@@ -147,6 +153,7 @@ def test_a_message_names_files_blocks_sessions_and_resources(
     text = (
         f"look at @notes.txt, @block:{ran['block']} @session @session:{other}"
         " @mcp:notes/aside; mail me@example.org or ask @ann; @missing.txt"
+        " (as in @session-log.txt). Why `@deep/more.txt`?"
     )
     told = given(server, model, text, session=mine)
 
@@ -156,6 +163,7 @@ def test_a_message_names_files_blocks_sessions_and_resources(
     assert "on the other screen" in told[f"@session:{other}"]
     assert told["@mcp:notes/aside"] == "of little weight"
     assert "cannot be read" in told["@missing.txt"]
+    assert (told["@session-log.txt"], told["@deep/more.txt"]) == ("a log\n", "more\n")
     assert not {"@example.org", "@ann"} & set(told)
 
 

@@ -1,8 +1,12 @@
 """When the model, its server or its words are bad: a clear state, and nothing is lost."""
 
 import json
+import subprocess
 import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from email.utils import formatdate
 from pathlib import Path
 
 import pytest
@@ -67,6 +71,19 @@ def test_a_model_that_is_down_for_a_moment_is_asked_again(
     assert asked.entries("answer")[-1]["text"] == "Here I am."
 
 
+def test_a_model_that_names_a_date_is_asked_again_then(
+    server: ServerProcess, model: ModelServer
+) -> None:
+    later = formatdate(time.time() + 100, usegmt=True)
+    model.script = [Reply(status=429, error="slow down", headers={"Retry-After": later})]
+
+    asked = sent(server, "hello")
+    [fault] = until(lambda: asked.entries("fault"))
+    server.client.post(f"/agent/conversations/{asked.id}/stop", {})
+
+    assert 60 < fault["again_in_s"] <= 100
+
+
 def test_a_model_that_stays_down_ends_the_work_and_it_can_be_resumed(
     server: ServerProcess, model: ModelServer
 ) -> None:
@@ -85,11 +102,19 @@ def test_a_model_that_stays_down_ends_the_work_and_it_can_be_resumed(
 def test_half_an_answer_is_kept_to_be_seen_and_not_acted_on(
     server: ServerProcess, model: ModelServer
 ) -> None:
-    model.script = [say("I was about to say", breaks_off=True), say("Whole.")]
+    acts = (("run", {"input": "touch acted"}),) * 2
+    model.script = [
+        say("I was about to say", breaks_off=True),
+        Reply(calls=acts, breaks_off=True),
+        say("Whole."),
+    ]
 
     asked = ended(server, "hello")
 
-    [fault] = asked.entries("fault")
+    fault, of_calls = asked.entries("fault")
+    assert of_calls["code"] == "model_unavailable"
+    assert not asked.entries("call")
+    assert not (server.home / "acted").exists()
     assert fault["code"] == "model_unavailable"
     assert "I was about" in fault["text"]
     assert [each["text"] for each in asked.entries("answer")] == ["Whole."]
@@ -106,6 +131,39 @@ def test_a_model_that_says_nothing_is_given_up_on(
 
     assert len(asked.entries("fault")) == 1
     assert asked.entries("answer")[-1]["text"] == "In time."
+
+
+@pytest.mark.parametrize(
+    ("ending", "told"),
+    [
+        (say(""), "the model ended with an empty answer"),
+        (say("To be", finish="length"), "the model's answer was cut off at its longest"),
+        (say("", finish="content_filter"), "the model's provider withheld its answer"),
+        (say("Yes.", finish="a_new_word"), None),
+    ],
+)
+def test_an_end_that_is_no_usual_one_is_told(
+    ending: Reply, told: str | None, server: ServerProcess, model: ModelServer
+) -> None:
+    model.script = [ending]
+
+    asked = server.command("ask", "hello", cwd=server.home, stdin=subprocess.DEVNULL)
+
+    assert asked.returncode == 0
+    assert asked.stderr.strip().startswith(f"duetty: {told}" if told else "")
+    assert bool(asked.stderr.strip()) is (told is not None)
+
+
+def test_where_a_model_names_no_usage_its_tokens_are_counted_by_its_words(
+    server: ServerProcess, model: ModelServer
+) -> None:
+    model.script = [say("abcd" * 50, tokens_in=0)]
+
+    info = ended(server, "hello").info()
+
+    assert info["tokens_in"] > 1000
+    assert info["tokens_out"] == 50
+    assert info["cost_usd"] > 0
 
 
 def test_a_wrong_key_is_told_with_what_to_look_at_and_the_key_is_nowhere(
@@ -155,11 +213,20 @@ def test_a_result_of_ten_megabytes_is_told_by_its_head_and_tail(
     server: ServerProcess, model: ModelServer
 ) -> None:
     line = "head -c 10000000 /dev/zero | tr '\\0' x | fold -w 70; echo THE END"
-    model.script = [call("run", {"input": line, "max_wait_ms": 60_000}), say("Much.")]
+    work = server.home / "work"
+    work.mkdir()
+    (work / "long.txt").write_text("x" * 10_000_000)
+    model.script = [
+        call("run", {"input": line, "max_wait_ms": 60_000}),
+        call("read_file", {"path": "long.txt"}),
+        say("Much."),
+    ]
 
-    asked = ended(server, "print a lot")
+    asked = ended(server, "print a lot", cwd=str(work))
 
-    [told] = results(model.requests[-1])
+    told, read = results(model.requests[-1])
+    assert len(read) < 30_000
+    assert read.endswith("[the file is longer]")
     assert asked.info()["state"] == "idle"
     assert len(told) < 30_000
     assert "THE END" in told
@@ -204,8 +271,20 @@ def test_two_messages_at_once_are_both_heard(server: ServerProcess, model: Model
     go.set()
     until(lambda: len(asked.entries("answer")) == 2)
     asked.wait("idle")
+    second = model.requests[-1]["messages"][-3:]
+    model.script = [say("Both, or one by one.")] * 2
 
-    words = [str(each["content"]) for each in model.requests[-1]["messages"][-3:]]
+    def say_more(text: str) -> None:
+        server.client.post("/agent/messages", {"text": text, "conversation": asked.id})
+
+    with ThreadPoolExecutor(2) as at_once:
+        list(at_once.map(say_more, ("three", "four")))
+    until(lambda: asked.info()["state"] == "idle")
+    heard = json.dumps(model.requests[-1]["messages"])
+
+    assert "three" in heard
+    assert "four" in heard
+    words = [str(each["content"]) for each in second]
     assert words == ["one", "First.", "two"]
 
 
@@ -240,9 +319,10 @@ def test_a_person_who_types_in_its_session_is_told_to_the_agent(
         say("I saw."),
     ]
 
-    asked = sent(server, "work")
+    session = server.client.post("/sessions", {"cwd": str(server.home)})["name"]
+    server.client.post(f"/sessions/{session}/run", {"input": "echo long before"})
+    asked = sent(server, "work", session=session)
     until(lambda: asked.entries("result"))
-    session = asked.info()["session"]
     server.client.post(f"/sessions/{session}/run", {"input": "echo theirs"})
     server.client.post("/agent/messages", {"text": "and?", "conversation": asked.id})
     go.set()
@@ -251,3 +331,4 @@ def test_a_person_who_types_in_its_session_is_told_to_the_agent(
     [told] = asked.entries("told")
     assert "A person typed" in told["text"]
     assert "echo theirs" in told["text"]
+    assert "long before" not in told["text"]

@@ -59,6 +59,16 @@ def test_a_request_that_would_pass_a_limit_is_not_made(
     assert found(*TWO, granted(what), worked=5.0, **too_few) is None
 
 
+def test_what_was_added_since_the_last_answer_counts_to_the_next_request() -> None:
+    result = entry(4, "result", text="abcd" * 50, call="1", tool="run", ok=True)
+
+    assert found(*TWO, tokens=360) is None
+    assert found(*TWO, result, tokens=360) is not None
+    assert found(*TWO, result, tokens=410) is None
+    assert found(*TWO, result, cost_usd=0.03) is not None
+    assert found(entry(1, "message", text="abcd" * 500), tokens=499) is not None
+
+
 def test_turns_begin_anew_with_a_message_of_whom_it_works_for_only() -> None:
     theirs = entry(4, "message", text="more", by="inside", is_person=False)
     again = entry(4, "message", text="more", by="ann", is_person=True)

@@ -3,26 +3,60 @@
 import json
 import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError, packages_distributions, requires
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
-from duetty.agent import open_model
+from duetty.agent import model_problem, open_model
 from duetty.config import Settings
 from duetty.errors import AgentNotConfigured, AgentNotInstalled
 from tests.agent.model_server import ModelServer, say
 from tests.agent.talking import agent_server
 
-LIBRARY = ("pydantic_ai", "openai", "keyring", "genai_prices")
+
+def packages(extra: str) -> set[str]:
+    """Of Duetty and of all that it needs, with this extra."""
+    found: set[tuple[str, str]] = set()
+    waiting = [("duetty", extra)]
+    while waiting:
+        package, of = waiting.pop()
+        if (package, of) in found or not (known := _requirements(package)):
+            continue
+        found.add((package, of))
+        for each in known:
+            if each.marker is None or each.marker.evaluate({"extra": of}):
+                waiting += [(canonicalize_name(each.name), one) for one in (each.extras or {""})]
+    return {package for package, _ in found}
+
+
+def _requirements(package: str) -> list[Requirement]:
+    try:
+        return [Requirement(each) for each in requires(package) or ["duetty"]]
+    except PackageNotFoundError:
+        return []
+
+
+def modules_of_the_extra() -> set[str]:
+    only = packages("agent") - packages("")
+    return {
+        module
+        for module, owners in packages_distributions().items()
+        if {canonicalize_name(each) for each in owners} <= only
+    }
 
 
 def test_a_server_starts_with_none_of_it() -> None:
-    code = f"import duetty.server, sys; print([m for m in {LIBRARY!r} if m in sys.modules])"
+    wanted = modules_of_the_extra() - {"sniffio"}  # anyio takes it wherever it is installed
+    code = f"import duetty.server, sys; print(sorted({wanted!r} & set(sys.modules)))"
 
     printed = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
 
+    assert {"pydantic_ai", "openai", "keyring", "tiktoken", "requests"} <= wanted
     assert printed.stdout.strip() == "[]"
 
 
@@ -89,3 +123,9 @@ def test_a_provider_whose_own_library_is_missing_is_named() -> None:
         open_model(Settings(agent_model="anthropic:claude-sonnet-4-5"), {"ANTHROPIC_API_KEY": "k"})
 
     assert "anthropic" in error.value.message
+    assert "pip install 'pydantic-ai-slim[anthropic]'" in str(error.value.hint)
+
+
+def test_a_provider_that_needs_no_key_is_asked_for_none() -> None:
+    assert model_problem(Settings(agent_model="ollama:qwen3"), {}) is None
+    assert model_problem(Settings(agent_model="openai:gpt-5"), {}) is not None

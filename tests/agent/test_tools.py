@@ -3,9 +3,12 @@
 import json
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from duetty.ops.agent_tools import outcome_of
+from duetty.wire.results import Approved, RunResult
 from tests.agent.model_server import ModelServer, Reply, Request, call, results, say
 from tests.agent.talking import Asked, agent_server, until
 
@@ -76,3 +79,23 @@ def test_a_model_opens_another_terminal_and_takes_its_overlay_away(home: Path) -
         assert [text for text in told if text.startswith(("Refused", "Failed"))] == []
         assert "look here" not in json.dumps(drawn)
         assert "second" in names
+
+
+def test_an_approval_reads_as_words_to_the_model() -> None:
+    known: dict[str, Any] = {
+        "completed_by": "mark",
+        "exit_code": 0,
+        "output": "",
+        "state": "prompt",
+        "duration_ms": 1,
+        "cwd": "/w",
+        "omitted_bytes": 0,
+        "block": "1",
+    }
+    answer = Approved(id="a", edited=True, command="rm -r old", note="only that one")
+
+    told = outcome_of(RunResult.model_construct(**known, approved=answer)).text
+
+    assert told.endswith(
+        "\n[a person approved it and changed the line to: rm -r old; their words: only that one]"
+    )

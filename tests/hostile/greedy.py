@@ -22,9 +22,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 from urllib.parse import urlsplit
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-from duetty.hub.identity import NodeKey
+from duetty.hub.identity import new_key
 
 PIECE = 1 << 16
 HELD = 600
@@ -631,7 +629,7 @@ def joined(target: Target) -> socket.socket:
         return made
     told = heard.partition(b"\r\n\r\n")[2] or made.recv(PIECE)
     challenge = json.loads(told[told.index(b"{") :])["challenge"]
-    key = NodeKey(Ed25519PrivateKey.generate())
+    key = new_key()
     hello = {
         "node": key.public,
         "signature": key.sign(challenge),

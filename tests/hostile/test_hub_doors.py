@@ -8,7 +8,6 @@ from typing import Any
 
 import anyio
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
@@ -16,7 +15,7 @@ from duetty.clock import SystemClock
 from duetty.errors import BadArguments, ServerUnavailable
 from duetty.hub import parse_aside
 from duetty.hub.addresses import IpRules
-from duetty.hub.identity import NodeKey
+from duetty.hub.identity import new_key
 from duetty.hub.jwt_tokens import JwtTokens, Provider
 from duetty.hub.network import Network
 from duetty.hub.rooms import MAX_ANNOUNCED_VALUES
@@ -41,7 +40,7 @@ def server() -> Iterator[ServerProcess]:
 
 def join(machine: ClientConnection) -> None:
     challenge = json.loads(machine.recv(30))["challenge"]
-    key = NodeKey(Ed25519PrivateKey.generate())
+    key = new_key()
     hello = {
         "node": key.public,
         "signature": key.sign(challenge),

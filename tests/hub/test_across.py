@@ -209,7 +209,7 @@ async def test_none_one_and_several_sessions_of_the_users_machines(
 
 @pytest.mark.usefixtures("no_sessions")
 @pytest.mark.parametrize("era", ERAS)
-@pytest.mark.parametrize("dialect", ["wsh", "elwood"])
+@pytest.mark.parametrize("dialect", ["wsh", "elwood", "terminal"])
 @pytest.mark.parametrize("action", ["accept", "decline"])
 async def test_a_host_that_can_asks_its_person_which_of_the_machines_sessions_is_meant(
     place: Place, era: str, dialect: str, action: str

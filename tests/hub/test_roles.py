@@ -85,6 +85,8 @@ def test_a_role_lets_do_what_it_says(
     )
 
     assert tuple(map(refused_or_done, did)) == (looks, types, renames, ends)
+    hints = [each.json()["error"]["hint"] for each in did if not each.is_success]
+    assert all("duetty share" in hint for hint in hints), hints
 
 
 @pytest.mark.parametrize(("role", "may"), [("watch", False), ("drive", False), ("moderate", True)])
@@ -98,8 +100,9 @@ def test_only_who_moderates_answers_a_question_about_the_session(
         target=lambda: answers.append(home.agent.post(f"/sessions/{id_}/run", json={"input": line}))
     )
     machine = home.machine.client
-    waiting = threading.Thread(  # ann, at the machine itself: a person is there to be asked
-        target=lambda: machine.get("/approvals", after=10**9, wait_ms=8_000, wait_s=60)
+    seq = machine.get("/approvals")["seq"]
+    waiting = threading.Thread(  # ann, at the machine itself, until the question is there
+        target=lambda: machine.get("/approvals", after=seq, wait_ms=30_000, wait_s=60)
     )
     waiting.start()
     wait_for(lambda: machine.post("/policy/check", {"command": "touch x"})["can_ask"] or None)

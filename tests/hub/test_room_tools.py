@@ -16,6 +16,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import ToolsListChanged
 from mcp.shared._httpx_utils import create_mcp_http_client
 
+from duetty.errors import ServerUnavailable
+from duetty.hub import Bridge
 from tests.hub.conftest import Servers
 from tests.hub.room_host import ECHO, Host, hosting
 
@@ -257,6 +259,18 @@ def test_a_front_needs_a_bridge_and_its_secret(place: Place) -> None:
 
     assert "DUETTY_BRIDGE" in started().stderr
     assert "BRIDGE_SECRET" in started(DUETTY_BRIDGE=hub.url()).stderr
+
+
+async def test_a_front_that_cannot_ask_its_bridge_says_that_it_is_not_its_users_fault(
+    place: Place,
+) -> None:
+    wrong = Bridge(place.servers.hub.url(), "not-the-secret")
+    away = Bridge("http://127.0.0.1:9", SECRET)
+
+    with pytest.raises(ServerUnavailable, match="does not have the secret of its bridge"):
+        await wrong.sessions(place.token)
+    with pytest.raises(ServerUnavailable, match="the bridge cannot be asked"):
+        await away.sessions(place.token)
 
 
 def test_the_bridge_lists_the_users_sessions_for_the_secret(place: Place) -> None:

@@ -1,5 +1,6 @@
 """Any program as a tool host in a room (docs/rooms.md): it announces, is called, and answers once."""
 
+import json
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -129,6 +130,70 @@ async def test_a_token_without_the_scope_join_opens_no_room(hub: Servers) -> Non
     with pytest.raises(Exception, match="403"):
         async with hosting(hub, token=reader):
             pass
+
+
+async def test_a_slow_host_is_a_deadline_and_the_same_command_has_its_result_later(
+    hub: Servers,
+) -> None:
+    body = {"command_id": "slow", "tool": "echo", "args": {"text": "hi"}}
+    answers: list[httpx.Response] = []
+    async with hosting(hub) as host:
+        path = f"/rooms/{host.room}/call"
+
+        def ask(wait_ms: int) -> httpx.Response:
+            return hub.http.post(path, json={**body, "wait_ms": wait_ms})
+
+        async with anyio.create_task_group() as tasks:
+
+            async def call() -> None:
+                answers.append(await anyio.to_thread.run_sync(ask, 50))
+
+            tasks.start_soon(call)
+            await host.next()
+        await host.answer(host.calls[0], "done at last")
+        answers.append(await anyio.to_thread.run_sync(ask, 5_000))
+
+    assert refusal(answers[0]) == (408, "deadline")
+    assert answers[0].json()["error"]["details"]["executed"] == "unknown"
+    assert answers[1].json()["result"] == "done at last"
+    assert len(host.calls) == 1
+
+
+@pytest.mark.parametrize("field", ["secret", "tool", "commandId", "args"])
+async def test_text_that_is_no_unicode_is_no_crash(hub: Servers, field: str) -> None:
+    lone: Any = {"text": "\ud800"} if field == "args" else "\ud800"
+    body = {"commandId": f"u-{field}", "tool": "echo", "args": {"text": "hi"}, "secret": SECRET}
+    sent = json.dumps(body | {field: lone})
+    answers: list[httpx.Response] = []
+    async with hosting(hub) as host, anyio.create_task_group() as tasks:
+        if field == "args":
+
+            async def answer() -> None:
+                asked = await host.next()
+                await host.answer(asked, asked["args"]["text"])
+
+            tasks.start_soon(answer)
+        url = f"{hub.hub.url()}/rooms/{host.room}"
+        answers.append(await anyio.to_thread.run_sync(lambda: httpx.post(url, content=sent)))
+
+    [heard] = answers
+    assert heard.status_code == (200 if field == "args" else 403 if field == "secret" else 400)
+    assert field != "args" or heard.json() == "\ud800"
+
+
+async def test_an_operation_that_a_terminal_has_not_is_named_as_what_is_missing(
+    hub: Servers,
+) -> None:
+    made = hub.http.post("/sessions", json={"name": "few", "command": "cat"}).json()
+
+    asked = httpx.post(
+        f"{hub.hub.url()}/rooms/{made['id']}",
+        json={"commandId": "n", "tool": "nope", "args": {}, "secret": SECRET},
+        headers={"Authorization": f"Bearer {hub.hub.token()}"},
+    )
+
+    assert refusal(asked) == (404, "tool_not_announced")
+    assert "command.run" in asked.json()["error"]["details"]["tools"]
 
 
 async def test_rooms_of_one_user_are_none_of_anothers(hub: Servers) -> None:

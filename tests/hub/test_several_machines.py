@@ -67,6 +67,9 @@ def test_a_session_is_opened_on_the_machine_that_is_named(place: Place) -> None:
     assert "duetty --server NAME" in unclear.stderr
     assert (by_option, by_name) == ("north/one\n", "south/one\n")
     assert {"north/one", "south/one"} <= set(names)
+    ended = place.here.command("kill", "north/one", "south/one", "south/none")
+    assert (ended.returncode, ended.stderr.count("duetty:")) == (1, 1), ended.stderr
+    assert not place.here.command("list", "--everywhere", "--names").stdout.split()
 
 
 def test_a_question_is_listed_with_its_machine_and_answered_by_its_id(place: Place) -> None:

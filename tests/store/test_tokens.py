@@ -100,8 +100,8 @@ def test_a_browsers_secret_is_no_token_and_a_token_no_browsers_secret(tmp_path: 
         store.add_token(browser)
 
         assert store.valid_token(cookie) is None
-        assert store.valid_token(token, kind="browser") is None
-        assert store.valid_token(cookie, kind="browser") == browser
+        assert store.valid_token(token, kinds=("browser",)) is None
+        assert store.valid_token(cookie, kinds=("browser",)) == browser
 
 
 def test_the_last_use_is_kept_to_the_minute(tmp_path: Path) -> None:

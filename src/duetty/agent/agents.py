@@ -6,7 +6,8 @@ again: the model gets *outcome unknown*.
 
 import logging
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -64,6 +65,7 @@ UNKNOWN = (
     "Unknown: the server ended while this call was in progress. It was not made again."
     " Look at the terminal to see what became of it before you repeat anything."
 )
+EMPTY = "the model ended with an empty answer"
 NOT_BEGUN = "Not done: the server ended, or the work was stopped, before this call began."
 
 log = logging.getLogger("duetty.agent")
@@ -105,7 +107,8 @@ class Agents:
     async def records(self) -> list[ConversationRecord]:
         """Newest first."""
         kept = await self._kept()
-        known = kept | {each.id: each.record for each in self._live.values()}
+        begun = [each for each in self._live.values() if each.entries]
+        known = kept | {each.id: each.record for each in begun}
         return sorted(known.values(), key=lambda each: each.created_at_ns, reverse=True)
 
     def working(self) -> list[Conversation]:
@@ -169,7 +172,7 @@ class Agents:
     # --- talking -------------------------------------------------------------------
 
     async def begin(self, text: str, **fields: Any) -> Conversation:
-        """A new conversation, without messages."""
+        """A new conversation. It is kept from its first message on."""
         await self._kept()
         record = ConversationRecord(
             id=f"{ID_PREFIX}{secrets.token_hex(4)}",
@@ -180,7 +183,6 @@ class Agents:
         conversation = self._conversation(record, [])
         self._put_away()
         self._live[record.id] = conversation
-        conversation.change()
         return conversation
 
     async def send(
@@ -200,20 +202,29 @@ class Agents:
             AgentNotConfigured, AgentNotInstalled: if there is no model; nothing was kept.
             Exhausted: if too many conversations are at work.
         """
-        with conversation.in_use():
+        with conversation.in_use(), self._forgotten_if_empty(conversation):
             await self._model_for(conversation, model)
             assert self.hands is not None
             if len(conversation.entries) > MAX_ENTRIES:
                 raise Exhausted("this conversation is too long", hint="begin another one")
             pieces = await self.hands.context(conversation, text)
+            self._check_room(conversation)
             if pieces:
                 conversation.append("context", pieces=[list(each) for each in pieces])
-            self._check_room(conversation)
             seq = conversation.append("message", text=text, by=by, is_person=is_person).seq
-            await self._write_begun(conversation)
-            if not conversation.is_working and not is_heard(conversation.entries, seq):
+            if not conversation.is_working:
                 self._start(conversation)
+            await self._flush()
             return seq
+
+    @contextmanager
+    def _forgotten_if_empty(self, conversation: Conversation) -> Generator[None]:
+        """Where not even the first message came through, no one can list or resume it."""
+        try:
+            yield
+        finally:
+            if not conversation.entries:
+                self._live.pop(conversation.id, None)
 
     async def resume(self, conversation: Conversation, *, model: Model | None = None) -> None:
         """Go on where it was stopped, failed, or ended with a server.
@@ -227,9 +238,8 @@ class Agents:
             if conversation.is_working:
                 raise ConversationRunning(f"{conversation.id} is at work already")
             self._check_room(conversation)
-            await self._write_begun(conversation)
-            if not conversation.is_working:
-                self._start(conversation)
+            self._start(conversation)
+            await self._flush()
 
     async def stop(self, conversation: Conversation, *, by: str, interrupts: bool = False) -> bool:
         """End the work in progress; whether there was any. What runs in a terminal goes on, unless
@@ -238,7 +248,9 @@ class Agents:
         if conversation.scope is None:
             return False
         conversation.stopped_by = by
+        conversation.stopped_at = conversation.last_seq
         conversation.is_interrupted = interrupts
+        conversation.is_stopped_unapproved = conversation.approval is not None
         conversation.scope.cancel()
         with conversation.in_use(), anyio.move_on_after(STOP_S):
             await conversation.over.wait()
@@ -248,18 +260,8 @@ class Agents:
         if not conversation.is_working and len(self.working()) >= MAX_WORKING:
             raise Exhausted(f"{MAX_WORKING} conversations are at work", hint="stop one first")
 
-    async def _write_begun(self, conversation: Conversation) -> None:
-        """A server that ends from here on leaves work undone, and the next one must know that."""
-        if conversation.record.state != "running":
-            conversation.enter("running")
-        try:
-            await self._flush()
-        except StoreUnavailable as error:
-            if not conversation.is_working:
-                conversation.enter("failed", error.message, error.code)
-            raise
-
     def _start(self, conversation: Conversation) -> None:
+        """Work from now on: the state shows it, and a stop ends it, before the task has begun."""
         conversation.scope = anyio.CancelScope()
         conversation.over = anyio.Event()
         conversation.stopped_by = None
@@ -317,8 +319,7 @@ class Agents:
         try:
             with scope:
                 try:
-                    await self._turns(conversation)
-                    ended = None, None
+                    ended = await self._turns(conversation), None
                 except DuettyError as error:
                     ended = (
                         f"{error.message}; {error.hint}" if error.hint else error.message,
@@ -339,6 +340,9 @@ class Agents:
                 conversation.enter("idle" if ended[1] is None else "failed", *ended)
             conversation.over.set()
             conversation.tell()
+        if conversation.stopped_by is not None and _has_unheard(conversation):
+            self._start(conversation)
+            return
         with anyio.move_on_after(STOP_S):
             await self.hands.show_step(conversation, None)
 
@@ -352,15 +356,17 @@ class Agents:
                     if conversation.is_interrupted
                     else " What it started may still run: look at the terminal."
                 )
-                if begun
+                if begun and not conversation.is_stopped_unapproved
                 else NOT_BEGUN
             )
             _record(conversation, call, ToolOutcome(text=text, ok=False, code="stopped"))
 
-    async def _turns(self, conversation: Conversation) -> None:
+    async def _turns(self, conversation: Conversation) -> str | None:
+        """Returns what a person should know of the end beside the answer, if anything."""
         hands = self.hands
         assert hands is not None
         clock = _Watch(self._clock)
+        await self._flush()  # a server that ends from here on leaves work undone: the next knows
         for call, begun in open_calls(conversation.entries):
             code = AgentInterrupted.code
             text = UNKNOWN if begun else NOT_BEGUN
@@ -381,7 +387,7 @@ class Agents:
                 await self._do(conversation, call, clock)
             last = next(each for each in reversed(conversation.entries) if each.kind == "message")
             if not answered.calls and is_heard(conversation.entries, last.seq):
-                return
+                return answered.note or (None if answered.text else EMPTY)
 
     async def _asked(
         self, conversation: Conversation, clock: "_Watch"
@@ -584,6 +590,12 @@ def _interrupted(record: ConversationRecord) -> ConversationRecord:
         reason="the server ended while it worked; resume it, and nothing runs twice",
         code=AgentInterrupted.code,
     )
+
+
+def _has_unheard(conversation: Conversation) -> bool:
+    """Whether a message came after the stop that ended the work: it asks for more work."""
+    last = next(each for each in reversed(conversation.entries) if each.kind == "message")
+    return last.seq > conversation.stopped_at and not is_heard(conversation.entries, last.seq)
 
 
 def _append_answer(conversation: Conversation, answered: Answered, seen: int) -> None:

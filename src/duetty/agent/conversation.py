@@ -40,14 +40,23 @@ class Conversation:
         """Of the work in progress."""
 
         self.stopped_by: str | None = None
+        self.stopped_at = 0
+        """Seq of the last entry when it was stopped: later messages are not what was stopped."""
+
         self.is_interrupted = False
         """Whether who stopped the work also interrupts the program in its session."""
+
+        self.is_stopped_unapproved = False
+        """Whether the call in progress still waited for a person's answer then: nothing of it was done."""
 
         self.over = anyio.Event()
         """Set when the work in progress has ended; replaced when it begins."""
 
         self.typed_by_people: int | None = None
         """How often people had typed into its session when it was last looked at."""
+
+        self.last_block = 0
+        """Number of the last command there then."""
 
         self.users = 0
         """Callers that hold on to it."""
@@ -100,7 +109,8 @@ class Conversation:
 
     def change(self, **fields: Any) -> None:
         self.record = replace(self.record, **fields)
-        self._store.save_conversation(self.record)
+        if self.entries:
+            self._store.save_conversation(self.record)
         self.tell()
 
     def enter(

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from duetty.agent.hands import Tool, ToolCall
 from duetty.agent.history import ChatMessage, chat_messages
-from duetty.agent.model import Answered
+from duetty.agent.model import Answered, answer_tokens, request_tokens
 from duetty.errors import HostUnavailable, ModelUnavailable
 from duetty.hosts import HostClient
 from duetty.store import ConversationEntry
@@ -70,13 +70,15 @@ class HostModel:
             result = await client.sample(request, within_s=WITHIN_S)
         except HostUnavailable as error:
             raise ModelUnavailable(error.message, hint=error.hint) from error
-        answered = _answered(result, len(entries))
+        answered = _answered(
+            result, len(entries), tokens_in=request_tokens(instructions, entries, tools)
+        )
         if answered.text:
             on_text(answered.text)
         return answered
 
 
-def _answered(result: dict[str, Any], number: int) -> Answered:
+def _answered(result: dict[str, Any], number: int, *, tokens_in: int) -> Answered:
     content: Any = result.get("content")
     blocks = cast("list[Any]", content) if isinstance(content, list) else [content]
     texts = [each["text"] for each in blocks if each and each.get("type") == "text"]
@@ -89,7 +91,13 @@ def _answered(result: dict[str, Any], number: int) -> Answered:
     if not calls and (found := _CALL.search(text)) is not None:
         calls = [_written_call(found[1], number)]
         text = text[: found.start()].rstrip()
-    return Answered(text=text, calls=tuple(calls), model=str(result.get("model", "")))
+    return Answered(
+        text=text,
+        calls=tuple(calls),
+        tokens_in=tokens_in,
+        tokens_out=answer_tokens(text, calls),
+        model=str(result.get("model", "")),
+    )
 
 
 def _written_call(text: str, number: int) -> ToolCall:

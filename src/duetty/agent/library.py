@@ -1,7 +1,11 @@
 """Models by pydantic-ai: the only module that knows the library. Loaded with the first message."""
 
 import json
+import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from email.utils import parsedate_to_datetime
+from functools import partial
 from typing import Any, cast
 
 import anyio
@@ -34,13 +38,22 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import Model as PydanticModel
 from pydantic_ai.models import ModelRequestParameters, infer_model
+from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers import Provider, infer_provider_class
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.usage import RequestUsage
 
 from duetty.agent.hands import Tool, ToolCall
 from duetty.agent.history import ChatMessage, chat_messages
-from duetty.agent.model import WHAT_TO_INSTALL, Answered, ModelSource
+from duetty.agent.model import (
+    WHAT_TO_INSTALL,
+    Answered,
+    ModelSource,
+    answer_tokens,
+    request_tokens,
+)
+from duetty.clock import SystemClock
 from duetty.errors import (
     AgentNotConfigured,
     AgentNotInstalled,
@@ -53,6 +66,14 @@ from duetty.store import ConversationEntry
 MAX_REASON_CHARS = 500
 """Of what a model's server says of its errors."""
 
+
+_EXTRA = re.compile(r"pydantic-ai-slim\[[\w-]+\]")
+"""What the library says to install for a provider."""
+
+_NOTES = {
+    "length": "the model's answer was cut off at its longest",
+    "content_filter": "the model's provider withheld its answer, or the rest of it",
+}
 
 CHECK_S = 10.0
 MAX_NAMES = 10
@@ -100,7 +121,7 @@ class LibraryModel:
             ValidationError,
         ) as error:
             raise self._model_error(error) from None  # its own text may hold the key
-        return self._answered(response)
+        return self._answered(response, partial(request_tokens, instructions, entries, tools))
 
     async def _streamed(
         self,
@@ -171,20 +192,28 @@ class LibraryModel:
         """The library calls an answer of this protocol finished also where its stream broke off;
         the server's own reason for the end is kept beside.
         """
-        if type(self._model).__name__ == "OpenAIChatModel":
-            return "finish_reason" in (response.provider_details or {})
+        if isinstance(self._model, OpenAIChatModel):
+            return not {"finish_reason", "refusal"}.isdisjoint(response.provider_details or {})
         return response.finish_reason is not None
 
-    def _answered(self, response: ModelResponse) -> Answered:
+    def _answered(self, response: ModelResponse, tokens_asked: Callable[[], int]) -> Answered:
+        text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
+        calls = tuple(_call(part) for part in response.parts if isinstance(part, ToolCallPart))
+        text = text or str((response.provider_details or {}).get("refusal", ""))
         usage = response.usage
+        if not usage.input_tokens and not usage.output_tokens:
+            usage = RequestUsage(
+                input_tokens=tokens_asked(), output_tokens=answer_tokens(text, calls)
+            )
         return Answered(
-            text="".join(part.content for part in response.parts if isinstance(part, TextPart)),
-            calls=tuple(_call(part) for part in response.parts if isinstance(part, ToolCallPart)),
+            text=text,
+            calls=calls,
             tokens_in=usage.input_tokens,
             tokens_out=usage.output_tokens,
-            cost_usd=self._cost_usd(response),
+            cost_usd=self._cost_usd(replace(response, usage=usage)),
             model=response.model_name or self.name,
             raw=ModelMessagesTypeAdapter.dump_json([response]).decode(),
+            note=_NOTES.get(response.finish_reason or ""),
         )
 
     def _cost_usd(self, response: ModelResponse) -> float | None:
@@ -203,8 +232,7 @@ class LibraryModel:
         if isinstance(error, ModelContextWindowExceededError):
             return ContextTooLong(f"too long for the model: {text}")
         if isinstance(error, ModelHTTPError) and isinstance(error, ModelRateLimitError):
-            after = (error.headers or {}).get("retry-after", "")
-            wait_s = float(after) if after.replace(".", "", 1).isdecimal() else None
+            wait_s = _wait_s((error.headers or {}).get("retry-after", ""))
             return ModelUnavailable(
                 f"the model is asked too often: {text}",
                 hint="resume later",
@@ -223,11 +251,26 @@ class LibraryModel:
         )
 
 
+def _wait_s(after: str) -> float | None:
+    """Of a Retry-After: seconds, or a date."""
+    if after.replace(".", "", 1).isdecimal():
+        return float(after)
+    try:
+        left_s = parsedate_to_datetime(after).timestamp() - SystemClock().wall_ns() / 1e9
+    except (ValueError, OverflowError):
+        return None
+    return max(round(left_s, 1), 0.0)
+
+
 def _plain(error: Exception) -> str:
     if isinstance(error, ModelHTTPError):
         body: object = error.body
         if isinstance(body, dict):
-            body = cast("dict[str, Any]", body).get("message", "")
+            answered = cast("dict[str, Any]", body)
+            wrapped = cast(
+                "dict[str, Any]", answered.get("error") or {}
+            )  # as some providers have it
+            body = answered.get("message") or wrapped.get("message")
         return f"status {error.status_code}: {body}" if body else f"status {error.status_code}"
     if isinstance(error, ModelAPIError):
         return error.message
@@ -238,7 +281,6 @@ def _opened(source: ModelSource) -> PydanticModel:
     name = source.model
     try:
         if source.base_url:
-            from pydantic_ai.models.openai import OpenAIChatModel
             from pydantic_ai.providers.openai import OpenAIProvider
 
             provider = OpenAIProvider(base_url=source.base_url, api_key=source.key or "none")
@@ -246,12 +288,16 @@ def _opened(source: ModelSource) -> PydanticModel:
 
         def with_key(provider_name: str) -> Provider[Any]:
             make: Any = infer_provider_class(provider_name)
-            return make(api_key=source.key)
+            return make(api_key=source.key) if source.key else make()
 
         return infer_model(name, with_key)
     except ImportError as error:
+        extra = _EXTRA.search(str(error))
         raise AgentNotInstalled(
-            f"the library for {name!r} is not installed: {error}", hint=WHAT_TO_INSTALL
+            f"the library for {name!r} is not installed",
+            hint=f"pip install '{extra[0]}', then start the server again"
+            if extra
+            else WHAT_TO_INSTALL,
         ) from None
     except (UserError, ValueError, TypeError, OpenAIError) as error:
         text = str(error).replace(source.key, "[key]") if source.key else str(error)

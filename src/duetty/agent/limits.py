@@ -9,6 +9,8 @@ from duetty.store import ConversationEntry
 
 What = Literal["turns", "tokens", "money", "minutes"]
 
+CHARS_PER_TOKEN = 4
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
@@ -33,6 +35,16 @@ class Used:
     """Of the last request and its answer: the next one has at least these."""
 
     last_cost_usd: float = 0.0
+    new_tokens: int = 0
+    """About these, of what was added since: results, messages."""
+
+    @property
+    def next_tokens(self) -> int:
+        return self.last_tokens + self.new_tokens
+
+    @property
+    def next_cost_usd(self) -> float:
+        return self.last_cost_usd * (self.next_tokens / self.last_tokens if self.last_tokens else 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,22 +56,30 @@ class Reached:
 
 
 def used(entries: Sequence[ConversationEntry]) -> Used:
-    turns = tokens_in = tokens_out = last_tokens = 0
+    turns = tokens_in = tokens_out = last_tokens = new_chars = 0
     cost = last_cost = 0.0
     known = True
     anew = meant_messages(entries)
     for entry in entries:
+        body = entry.body
         if entry.seq in anew:
             turns = 0
-        elif entry.kind in ("answer", "summary"):
-            body = entry.body
-            turns += 1
-            tokens_in += body["tokens_in"]
-            tokens_out += body["tokens_out"]
-            last_tokens = body["tokens_in"] + body["tokens_out"]
-            last_cost = body["cost_usd"] or 0.0
-            known = known and body["cost_usd"] is not None
-            cost += last_cost
+        match entry.kind:
+            case "answer" | "summary":
+                turns += 1
+                tokens_in += body["tokens_in"]
+                tokens_out += body["tokens_out"]
+                last_tokens = body["tokens_in"] + body["tokens_out"]
+                last_cost = body["cost_usd"] or 0.0
+                known = known and body["cost_usd"] is not None
+                cost += last_cost
+                new_chars = 0
+            case "context":
+                new_chars += sum(len(text) for _, text in body["pieces"])
+            case "fault":
+                pass  # no model gets its text
+            case _:
+                new_chars += len(body.get("text", ""))
     return Used(
         turns=turns,
         tokens_in=tokens_in,
@@ -68,6 +88,7 @@ def used(entries: Sequence[ConversationEntry]) -> Used:
         is_cost_known=known,
         last_tokens=last_tokens,
         last_cost_usd=last_cost,
+        new_tokens=about_tokens(new_chars),
     )
 
 
@@ -97,19 +118,19 @@ def reached(
             more=f"{limits.turns} requests",
         )
     most = limits.tokens * (1 + raised(entries, "tokens"))
-    if tokens + now.last_tokens > most:
+    if tokens + now.next_tokens > most:
         return Reached(
             what="tokens",
-            reason=f"{tokens} tokens, the next request takes about {now.last_tokens};"
+            reason=f"{tokens} tokens, the next request takes about {now.next_tokens};"
             f" the limit is {most}",
             more=f"{limits.tokens} tokens",
         )
     most_usd = limits.cost_usd * (1 + raised(entries, "money"))
-    if most_usd and now.cost_usd + now.last_cost_usd > most_usd:
+    if most_usd and now.cost_usd + now.next_cost_usd > most_usd:
         return Reached(
             what="money",
             reason=f"${now.cost_usd:.4f}, the next request costs about"
-            f" ${now.last_cost_usd:.4f}; the limit is ${most_usd:.2f}",
+            f" ${now.next_cost_usd:.4f}; the limit is ${most_usd:.2f}",
             more=f"${limits.cost_usd:.2f}",
         )
     most_minutes = limits.minutes * (1 + raised(entries, "minutes"))
@@ -120,3 +141,8 @@ def reached(
             more=f"{limits.minutes:g} minutes",
         )
     return None
+
+
+def about_tokens(chars: int) -> int:
+    """Where no one has counted, and a limit needs a number."""
+    return -(-chars // CHARS_PER_TOKEN)

@@ -1,10 +1,13 @@
 """A model as the agent uses one: what it is asked, and what it answers."""
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from duetty.agent.hands import Tool, ToolCall
+from duetty.agent.history import chat_messages
+from duetty.agent.limits import about_tokens
 from duetty.store import ConversationEntry
 
 WHAT_TO_INSTALL = "pip install 'duetty[agent]', then start the server again"
@@ -23,6 +26,21 @@ class Answered:
 
     model: str = ""
     raw: str | None = None
+    note: str | None = None
+    """What a person should know of its end, where that was no usual one."""
+
+
+def request_tokens(
+    instructions: str, entries: Sequence[ConversationEntry], tools: Sequence[Tool]
+) -> int:
+    texts = [instructions, *(each.text for each in chat_messages(entries))]
+    texts += [json.dumps([each.description, dict(each.schema)]) for each in tools]
+    return about_tokens(sum(map(len, texts)))
+
+
+def answer_tokens(text: str, calls: Sequence[ToolCall]) -> int:
+    texts = [text, *(json.dumps(dict(each.arguments or {})) for each in calls)]
+    return about_tokens(sum(map(len, texts)))
 
 
 class Model(Protocol):

@@ -8,6 +8,8 @@ from duetty.config import MODEL_TO_SET, Settings
 from duetty.errors import AgentNotConfigured, AgentNotInstalled, DuettyError
 
 KEYRING_USER = "duetty"
+WITHOUT_KEY = ("bedrock:", "google-cloud:", "ollama:")
+"""Providers of the library that find their credentials themselves, or need none."""
 
 
 def key_variable(settings: Settings) -> str | None:
@@ -43,7 +45,8 @@ def model_source(settings: Settings, environment: Mapping[str, str]) -> ModelSou
             hint=f"write PROVIDER:{settings.agent_model}, or set agent.base_url",
         )
     key = _key(settings, environment)
-    if not key and not settings.agent_base_url:
+    is_open = bool(settings.agent_base_url) or settings.agent_model.startswith(WITHOUT_KEY)
+    if not key and not is_open:
         raise AgentNotConfigured(
             f"there is no key for {settings.agent_model!r}",
             hint=f"set {key_variable(settings)} in the server's environment, or agent.keyring",

@@ -63,6 +63,7 @@ class AgentStream:
                     self._asked = approval["id"]
                     self._ask(approval)
         except KeyboardInterrupt:
+            self._is_begun = self._is_begun or sys.stdout.isatty()  # by the ^C
             self._client.post(self._path("/stop"), {})
             self._note(
                 "stopped; what runs in its session goes on. "
@@ -220,6 +221,8 @@ class AgentStream:
         if (reason := info["reason"] or "").startswith("stopped by"):
             self._note(f"{reason}; go on with: duetty agent resume {info['id']}")
             return STOPPED
+        if reason:
+            self._note(reason)
         return 0
 
     # --- asking --------------------------------------------------------------------

@@ -30,7 +30,7 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
     return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-_LONG = frozenset({"COMMAND", "DIRECTORY", "TAGS", "MEANING", "FROM", "VALUE", "SCOPES"})
+_LONG = frozenset({"COMMAND", "DIRECTORY", "TAGS", "MEANING", "FROM", "VALUE", "SCOPES", "TITLE"})
 
 LEAST_COLS = 14
 """What a long column keeps before a spare one goes."""

@@ -35,20 +35,23 @@ class RemoteError(DuettyError):
         code = str(error.get("code", "internal_error"))
         super().__init__(
             str(error.get("message", "the server gave no reason")),
-            hint=_hint(code, place) or error.get("hint"),
+            hint=_hint(code, place, error.get("details") or {}) or error.get("hint"),
             details=error.get("details"),
         )
         self.status = status
         self.code = code  # type: ignore[misc]  # the wire's code stands for the class's
 
 
-def _hint(code: str, place: Path | HubAddress | None) -> str | None:
+def _hint(code: str, place: Path | HubAddress | None, details: Mapping[str, Any]) -> str | None:
     """What to type here, where the server's own hint is for programs, or for who runs it."""
-    if code == "server_not_found":
+    is_far = isinstance(place, HubAddress)
+    if code == "server_not_found" or (code == "server_unavailable" and is_far):
         named = f" --hub {place}" if isinstance(place, HubAddress) else ""
         return f"`duetty servers{named}` lists them"
     if code == "multiple_machines":
         return "say which before the command: `duetty --server NAME …`"
+    if details.get("shared"):
+        return None  # no other token would help
     if isinstance(place, HubAddress) and code in ("auth_invalid", "auth_required", "scope_missing"):
         return f"{OWN_TOKEN}, then `duetty login {place}`"
     return None

@@ -1,11 +1,9 @@
 """The other nodes: added by a person and dialled, or such that dialled us; each with its user."""
 
-import json
 import logging
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, cast
 
 import anyio
 import anyio.abc
@@ -25,7 +23,7 @@ from duetty.hub.joined_node import Hello, JoinedLink
 from duetty.hub.links import DialledLink
 from duetty.hub.network import Network
 from duetty.hub.nodes import DRAINING, Identity, RemoteNode
-from duetty.private_file import write_private
+from duetty.private_file import read_private, write_private
 
 log = logging.getLogger("duetty.hub")
 
@@ -51,12 +49,12 @@ class Hub:
         *,
         file: Path,
         hostname: str,
-        server_id: str,
+        identify: Callable[[], str],
         network: Network,
         tasks: anyio.abc.TaskGroup,
     ) -> None:
         self.hostname = hostname
-        self.server_id = server_id
+        self._identify = identify
         self._file = file
         self.network = network
         self._tasks = tasks
@@ -137,12 +135,17 @@ class Hub:
         return self._joined.get(id_)
 
     @property
+    def server_id(self) -> str:
+        return self._identify()
+
+    @property
     def joined(self) -> int:
         return len(self._joined)
 
     def is_self(self, name: str) -> bool:
         """`local`, as it stands in the list of servers, means this one everywhere."""
-        return name.lower() in ("local", self.hostname.lower(), self.server_id)
+        name = name.lower()
+        return name in ("local", self.hostname.lower()) or name == self.server_id
 
     def find(self, name: str, user: str | None = None) -> RemoteNode:
         """One of the user's: by hostname, by `host:port` of its address, or by its id.
@@ -281,14 +284,8 @@ class Hub:
 
     def restore(self) -> None:
         """Take up the nodes that were added before."""
-        try:
-            kept = json.loads(self._file.read_text(encoding="utf-8"))["servers"]
-        except FileNotFoundError:
-            return
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-            log.warning("servers_unreadable", extra={"file": str(self._file), "reason": str(error)})
-            return
-        for each in cast("list[dict[str, Any]]", kept)[:MAX_NODES]:
+        kept = read_private(self._file, lambda kept: [dict(each) for each in kept["servers"]])
+        for each in (kept or [])[:MAX_NODES]:
             try:
                 node = self._dialled(parse_address(each["address"]), each.get("token"))
             except (DuettyError, KeyError, TypeError) as error:

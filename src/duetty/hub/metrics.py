@@ -5,9 +5,9 @@ Counting is a few additions; prometheus-client writes the text on request.
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import TracebackType
 from typing import Literal
 
 from duetty.clock import Clock
@@ -34,23 +34,19 @@ class HubMetrics:
         self._refused: Counter[str] = Counter()
         self._times: dict[Kind, _Times] = {"machine": _Times(), "room": _Times()}
 
-    @contextmanager
-    def calling(self, kind: Kind) -> Generator[None]:
+    def calling(self, kind: Kind) -> "_Calling":
         """A call that is sent on; how it ends is its outcome: `done` or an error's code."""
-        began_s = self._clock.monotonic_s()
-        outcome = "cancelled"
-        try:
-            yield
-            outcome = "done"
-        except DuettyError as error:
+        return _Calling(self, kind, self._clock.monotonic_s())
+
+    def ended(self, kind: Kind, began_s: float, error: BaseException | None) -> None:
+        outcome = "done" if error is None else "cancelled"
+        if isinstance(error, DuettyError):
             outcome = error.code if len(self._outcomes) < MAX_CODES else "other"
-            raise
-        finally:
-            self._outcomes[kind, outcome] += 1
-            took_s = self._clock.monotonic_s() - began_s
-            times = self._times[kind]
-            times.counts[bisect_left(BOUNDS_S, took_s)] += 1
-            times.sum_s += took_s
+        self._outcomes[kind, outcome] += 1
+        took_s = self._clock.monotonic_s() - began_s
+        times = self._times[kind]
+        times.counts[bisect_left(BOUNDS_S, took_s)] += 1
+        times.sum_s += took_s
 
     def refused(self, code: str) -> None:
         """A machine, a host or a caller that was turned away."""
@@ -97,3 +93,25 @@ class HubMetrics:
         registry = CollectorRegistry()
         registry.register(Collected())  # pyright: ignore[reportArgumentType] # a collector by its shape
         return generate_latest(registry)
+
+
+class _Calling:
+    """A class, since a generator for each of thousands of calls a second is felt."""
+
+    __slots__ = ("_began_s", "_kind", "_metrics")
+
+    def __init__(self, metrics: HubMetrics, kind: Kind, began_s: float) -> None:
+        self._metrics = metrics
+        self._kind: Kind = kind
+        self._began_s = began_s
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        error: BaseException | None,
+        _: TracebackType | None,
+    ) -> None:
+        self._metrics.ended(self._kind, self._began_s, error)

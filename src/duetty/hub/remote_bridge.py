@@ -70,6 +70,8 @@ class Bridge:
             reply: Any = json.loads(received)
         except TimeoutError as error:
             raise ServerUnavailable("the bridge did not answer in time") from error
+        except ServerUnavailable as error:
+            raise ServerUnavailable(f"the bridge cannot be asked: {error.message}") from error
         except (ValueError, RecursionError) as error:
             raise ServerUnavailable("the bridge's answer is not JSON") from error
         if status >= 400:
@@ -81,7 +83,16 @@ def _refusal(reply: Any, status: int) -> DuettyError:
     error: Any = cast("dict[str, Any]", reply).get("error") if isinstance(reply, dict) else None
     if not isinstance(error, dict):
         return ServerUnavailable(f"the bridge answered with status {status} and no reason")
-    return error_of(cast("dict[str, Any]", error))
+    fields = cast("dict[str, Any]", error)
+    details: object = fields.get("details")
+    if isinstance(details, dict) and cast("dict[str, Any]", details).get("field") == "secret":
+        # Its user has nothing to mend, and no other token would help.
+        return ServerUnavailable(
+            "this front does not have the secret of its bridge",
+            hint="who runs the front sets BRIDGE_SECRET to what the bridge has",
+            details={"executed": False},
+        )
+    return error_of(fields)
 
 
 def _with_scheme(address: str) -> str:

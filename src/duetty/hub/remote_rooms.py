@@ -12,7 +12,15 @@ import anyio
 from duetty.errors import DuettyError, EngineUnavailable, RoomNotFound, SessionNotFound
 from duetty.hub.bus import Bus, joined
 from duetty.hub.directory import Claim, Command, Directory, Place
-from duetty.hub.rooms import MAX_TEXT_CHARS, Announced, Progress, Room, parse_announcement
+from duetty.hub.rooms import (
+    MAX_TEXT_CHARS,
+    Announced,
+    Ends,
+    Progress,
+    Room,
+    no_answer,
+    parse_announcement,
+)
 
 DESCRIBE_S = 5.0
 TOLD_AHEAD = 64
@@ -35,9 +43,23 @@ class RemoteRoom:
         *,
         within_s: float,
         progress: Progress | None = None,
+        ends: Ends | None = None,
     ) -> Any:
         """Raises what `Room.call` does, and what `Directory.call` does."""
-        body = {"tool": tool, "args": args}
+        with anyio.CancelScope() as scope:
+            leave = None if ends is None else ends(scope.cancel)
+            try:
+                return await self._call(
+                    command_id, {"tool": tool, "args": args}, within_s, progress
+                )
+            finally:
+                if leave is not None:
+                    leave()
+        raise no_answer()
+
+    async def _call(
+        self, command_id: str, body: dict[str, Any], within_s: float, progress: Progress | None
+    ) -> Any:
         if progress is None:
             return await self._ask(command_id, body, within_s)
         topic = _topic(self.id, self.owner, command_id)

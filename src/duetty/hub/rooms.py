@@ -3,6 +3,7 @@
 Knows no sockets: a host's messages come in through `take`, messages to it go out through `send`.
 """
 
+import asyncio  # noqa: TID251 - its timers
 import hmac
 import json
 import logging
@@ -11,8 +12,9 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
+from time import monotonic
 from typing import Any, NoReturn, cast
 
 import anyio
@@ -55,6 +57,8 @@ ROOMS_EACH = 1_000
 
 Send = Callable[[str], Awaitable[None]]
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]
+Ends = Callable[[Callable[[], object]], Callable[[], None]]
+"""Gets what to call when a wait is to end; gives how to leave."""
 
 
 def plain_tool_name(name: str) -> str:
@@ -165,10 +169,15 @@ def _text(value: object) -> str:
 @dataclass(eq=False, slots=True)
 class _Call:
     digest: bytes
-    done: anyio.Event = field(default_factory=anyio.Event)
     answer: Mapping[str, Any] | None = None
     progress: Progress | None = None
-    waiting: int = 0
+    waiting: set[Callable[[], None]] = field(default_factory=set[Callable[[], None]])
+    is_done: bool = False
+
+    def end(self) -> None:
+        self.is_done = True
+        for wake in self.waiting:
+            wake()
 
 
 class Room:
@@ -187,7 +196,7 @@ class Room:
         self._calls: dict[str, _Call] = {}
         self._kept: OrderedDict[str, _Call] = OrderedDict()
         self._left: str | None = None
-        self.active_s = anyio.current_time()
+        self.active_s = monotonic()
         """When it was last called, or sent a message."""
 
     # --- a caller's side ----------------------------------------------------------
@@ -200,8 +209,11 @@ class Room:
         *,
         within_s: float,
         progress: Progress | None = None,
+        ends: Ends | None = None,
     ) -> Any:
         """The host's result. The same `command_id` again is the same call.
+
+        `ends` may end the wait earlier than `within_s`.
 
         Raises:
             ToolNotFound, BadArguments, RoomBusy, CommandIdReused: nothing was sent.
@@ -209,7 +221,7 @@ class Room:
             ToolFailed: with the host's message.
         """
         tool = self._checked(tool, args)
-        self.active_s = anyio.current_time()
+        self.active_s = monotonic()
         body = json.dumps({"tool": tool, "args": args})
         digest = sha256(body.encode()).digest()
         call = self._calls.get(command_id) or self._kept.get(command_id)
@@ -217,19 +229,48 @@ class Room:
             raise CommandIdReused
         if call is None:
             if len(self._calls) >= CALLS_EACH:
-                raise RoomBusy(CALLS_EACH)
+                await self._make_room()
             call = self._calls[command_id] = _Call(digest, progress=progress)
-            head = {"type": "call", "commandId": command_id, "leftMs": int(within_s * 1000)}
-            await self._send(f"{json.dumps(head)[:-1]}, {body[1:]}")
-        call.waiting += 1
-        try:
-            with anyio.move_on_after(within_s):
-                await call.done.wait()
-        finally:
-            call.waiting -= 1
-            if not call.done.is_set() and not call.waiting:
-                await self._cancel(command_id)
+            left_ms = int(within_s * 1000)
+            head = f'{{"type": "call", "commandId": {json.dumps(command_id)}, "leftMs": {left_ms}, '
+            await self._send(head + body[1:])
+        if not call.is_done:
+            await self._wait(call, command_id, within_s, ends)
         return self._answer(call)
+
+    async def _wait(self, call: _Call, command_id: str, within_s: float, ends: Ends | None) -> None:
+        """A timer and a future: the scopes that would do for both are felt at thousands of calls a second."""
+        loop = asyncio.get_running_loop()
+        woken: asyncio.Future[bool] = loop.create_future()
+
+        def wake(*, is_late: bool = False) -> None:
+            if not woken.done():
+                woken.set_result(is_late)
+
+        call.waiting.add(wake)
+        timer = loop.call_later(within_s, partial(wake, is_late=True))
+        leave = None if ends is None else ends(wake)
+        is_late = False
+        try:
+            is_late = await woken  # then its result may still be asked for
+        finally:
+            timer.cancel()
+            if leave is not None:
+                leave()
+            call.waiting.discard(wake)
+            if not call.is_done and not call.waiting and not is_late:
+                await self._cancel(command_id)
+
+    async def _make_room(self) -> None:
+        """A call without a caller that waits goes, the oldest first.
+
+        Raises:
+            RoomBusy: if there is none.
+        """
+        left = next((id_ for id_, call in self._calls.items() if not call.waiting), None)
+        if left is None:
+            raise RoomBusy(CALLS_EACH)
+        await self._cancel(left)
 
     def _checked(self, tool: str, args: Mapping[str, Any]) -> str:
         """The tool's name, as it was announced."""
@@ -257,11 +298,7 @@ class Room:
         if answer is None and self._left is not None:
             raise RoomLeft
         if answer is None:
-            raise Deadline(
-                "the tool host did not answer in time",
-                hint="the same commandId asks for its result again",
-                details={"executed": "unknown"},
-            )
+            raise no_answer()
         if answer.get("type") == "error":
             _fail(answer.get("error"))
         return answer.get("result")
@@ -274,7 +311,7 @@ class Room:
         Raises:
             BadArguments: if it is none of a host.
         """
-        self.active_s = anyio.current_time()
+        self.active_s = monotonic()
         match fields:
             case {"type": "announce"}:
                 self.announced = await parse_aside(fields, size)
@@ -283,7 +320,7 @@ class Room:
                 call = self._calls.pop(command_id, None)
                 if call is not None:
                     call.answer = fields
-                    call.done.set()
+                    call.end()
                     if size <= KEPT_BYTES:
                         self._keep(command_id, call)
             case {"type": "progress", "commandId": str(command_id), "progress": progress}:
@@ -312,11 +349,19 @@ class Room:
         """The host is gone: fail every waiting call now."""
         self._left = "gone"
         for call in self._calls.values():
-            call.done.set()
+            call.end()
         self._calls.clear()
 
     def inherit(self, earlier: "Room") -> None:
         self._kept = earlier._kept
+
+
+def no_answer() -> Deadline:
+    return Deadline(
+        "the tool host did not answer in time",
+        hint="the same commandId asks for its result again",
+        details={"executed": "unknown"},
+    )
 
 
 def _fail(error: object) -> NoReturn:

@@ -35,7 +35,7 @@ KEY_S = 600
 TICKET_S = 30.0
 MAX_LINKS = 64
 MAX_BROWSERS = 1_024
-MAX_JWTS = 10_000
+MAX_JWTS = MAX_ACTORS = 10_000
 MAX_TOKENS = 1_024
 """Valid ones, of one user. Those that are not are forgotten after a while, oldest first."""
 
@@ -127,6 +127,7 @@ class Access:
         self._by_jwt: OrderedDict[str, tuple[str, float]] = OrderedDict()
         """User and end of each such token that was shown, by what stands for it."""
 
+        self._actors: dict[str, tuple[TokenRecord, Actor]] = {}
         self.mark = ""
         """How tickets and links of this replica of a hub begin."""
 
@@ -237,14 +238,20 @@ class Access:
             return self._of_jwt(token)
         if hmac.compare_digest(digest(token), self._own_digest):
             return Actor(kind="agent", name="token")
-        own = self._store.valid_token(token, kind="login")
-        if own is not None:
-            return _actor(own, kind="person")
-        record = self._store.valid_token(token)
-        if record is None:
-            return None
-        # Made by a person for a person, and good for nothing but looking and answering.
-        return _actor(record, kind="person" if Scope.APPROVE in record.scopes else "agent")
+        record = self._store.valid_token(token, kinds=("token", "login"))
+        return None if record is None else self._actor_of(record)
+
+    def _actor_of(self, record: TokenRecord) -> Actor:
+        """Made once: each of thousands of calls a second has the same."""
+        known = self._actors.get(record.id)
+        if known is None or known[0] is not record:
+            # Made by a person for a person, and good for nothing but looking and answering.
+            is_person = record.kind == "login" or Scope.APPROVE in record.scopes
+            known = record, _actor(record, kind="person" if is_person else "agent")
+            if len(self._actors) >= MAX_ACTORS:
+                self._actors.clear()
+            self._actors[record.id] = known
+        return known[1]
 
     # --- browsers -------------------------------------------------------------
 
@@ -284,7 +291,7 @@ class Access:
 
     def by_cookie(self, cookie: str) -> Actor | None:
         """A browser, which may look; its page shows its key (`prove`) before it may do more."""
-        record = self._store.valid_token(cookie, kind="browser")
+        record = self._store.valid_token(cookie, kinds=("browser",))
         if record is None:
             return None
         return replace(_actor(record, kind="person"), scopes=LOOKING)

@@ -32,8 +32,12 @@ RESOURCES_S = 5.0
 
 HIGH_PRIORITY = 0.8
 
+_BEHIND = ".:!?)]}>'\"`"
+"""Ends a sentence or a bracket, not what an @ names."""
+
 _MENTION = re.compile(
-    r"(?<![\w@])@(?:(?P<kind>block|session|mcp):(?P<what>[^\s,;]+)|(?P<session>session)\b|(?P<path>[^\s,;:@]+))"
+    r"(?<![\w@])@(?:(?P<kind>block|session|mcp):(?P<what>[^\s,;]+)"
+    rf"|(?P<session>session)(?=[{re.escape(_BEHIND)},;]*(?:\s|$))|(?P<path>[^\s,;:@]+))"
 )
 
 
@@ -110,7 +114,7 @@ def _from(cwd: str, workspace: str, name: str) -> str:
 async def mentioned(door: Door, session: str, text: str) -> list[tuple[str, str]]:
     pieces: list[tuple[str, str]] = []
     for found in list(_MENTION.finditer(text))[:MAX_MENTIONS]:
-        name = found[0][1:]
+        name = found[0][1:].rstrip(_BEHIND)
         try:
             content = await _named(door, session, found)
         except DuettyError as error:
@@ -122,19 +126,20 @@ async def mentioned(door: Door, session: str, text: str) -> list[tuple[str, str]
 
 
 async def _named(door: Door, session: str, found: re.Match[str]) -> str:
+    what = (found["what"] or found["path"] or "").rstrip(_BEHIND)
     match found["kind"]:
         case "block":
-            holder, _, number = found["what"].rpartition("-")
+            holder, _, number = what.rpartition("-")
             return await _block_text(door, holder or session, number)
         case "session":
-            return await _session_text(door, found["what"])
+            return await _session_text(door, what)
         case "mcp":
-            upstream, _, resource = found["what"].partition("/")
+            upstream, _, resource = what.partition("/")
             return await resource_text(door, upstream, resource)
         case _ if found["session"]:
             return await _session_text(door, session)
         case _:
-            read = await door("file.read", {"session": session, "path": found["path"].rstrip(".")})
+            read = await door("file.read", {"session": session, "path": what})
             return read.data if read.encoding == "utf8" else f"[{read.size_bytes} bytes]"
 
 

@@ -34,6 +34,7 @@ from duetty.ops.conversations import is_at_rest, session_of
 from duetty.ops.dispatch import Dispatcher
 from duetty.ops.services import Services
 from duetty.ops.table import OPERATIONS
+from duetty.session import Session
 from duetty.wire.upstreams import UpstreamTools
 
 STEP_CHARS = 60
@@ -152,6 +153,7 @@ class AgentHands:
             del wanted["name"]
             opened = await self._door(conversation)("session.open", wanted)
         conversation.change(session=opened.name, session_id=opened.id)
+        conversation.typed_by_people = conversation.last_block = 0
         return str(opened.name)
 
     async def instructions(self, conversation: Conversation) -> str:
@@ -161,9 +163,9 @@ class AgentHands:
         door = self._door(conversation)
         session = await self._session(conversation)
         if conversation.typed_by_people is None:
-            conversation.typed_by_people = self._services.registry.find(
-                session
-            ).prompt.typed_by_people
+            found = self._services.registry.find(session)
+            conversation.typed_by_people = found.prompt.typed_by_people
+            conversation.last_block = _last_block(found)
         pieces: list[tuple[str, str]] = []
         if not any(each.kind == "context" for each in conversation.entries):
             pieces += await surroundings(door, session)
@@ -176,13 +178,14 @@ class AgentHands:
         if session is None:
             return []
         typed, before = session.prompt.typed_by_people, conversation.typed_by_people
-        conversation.typed_by_people = typed
+        known = conversation.last_block
+        conversation.typed_by_people, conversation.last_block = typed, _last_block(session)
         if before is None or typed == before:
             return []
         lines = [
             block.command_line
             for block in list(session.recent)[-5:]
-            if block.actor.kind == "person" and block.command_line
+            if block.number > known and block.actor.kind == "person" and block.command_line
         ]
         ran = f" and ran: {'; '.join(lines)}" if lines else ""
         return [
@@ -264,6 +267,10 @@ class AgentHands:
             return
         if not self._services.access.is_valid(token):
             raise ScopeMissing("the token that began this conversation is valid no more")
+
+
+def _last_block(session: Session) -> int:
+    return session.recent[-1].number if session.recent else 0
 
 
 def actor_of(conversation: Conversation) -> Actor:

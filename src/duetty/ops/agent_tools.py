@@ -21,7 +21,7 @@ from duetty.agent import Tool, ToolOutcome
 from duetty.errors import BadArguments
 from duetty.ops.table import OPERATIONS
 from duetty.store import ConversationEntry
-from duetty.wire.results import RunResult, Written
+from duetty.wire.results import Approved, RunResult, Written
 from duetty.wire.upstreams import FoundTools, OfferedTool, ToolResult, UpstreamTools
 
 MAX_RESULT_BYTES = 20_000
@@ -111,11 +111,14 @@ def _ran(result: RunResult) -> ToolOutcome:
     if result.output:
         lines.append(result.output)
     if result.omitted_bytes:
-        lines.append(
-            f"[{result.omitted_lines} lines left out; read_output with block {result.block!r} has them]"
+        left_out = (
+            f"{result.omitted_lines} lines"
+            if result.omitted_lines
+            else f"{result.omitted_bytes} bytes"
         )
+        lines.append(f"[{left_out} left out; read_output with block {result.block!r} has them]")
     if result.approved is not None:
-        lines.append(f"[a person approved it: {result.approved.model_dump(exclude_none=True)}]")
+        lines.append(f"[{_approved_text(result.approved)}]")
     details = {"block": result.block, "exit_code": code, "state": result.state}
     return ToolOutcome(
         text="\n".join(lines),
@@ -123,6 +126,13 @@ def _ran(result: RunResult) -> ToolOutcome:
         code=None if code in (0, None) else f"exit_{code}",
         details=details,
     )
+
+
+def _approved_text(approved: Approved) -> str:
+    text = "a person approved it"
+    if approved.edited:
+        text += f" and changed the line to: {approved.command}"
+    return text + (f"; their words: {approved.note}" if approved.note else "")
 
 
 def _upstream_outcome(result: ToolResult) -> ToolOutcome:

@@ -4,12 +4,7 @@ No edge can reach a session around it.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping
-from contextlib import (
-    AbstractAsyncContextManager,
-    AbstractContextManager,
-    contextmanager,
-    nullcontext,
-)
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, TypeVar
@@ -42,6 +37,7 @@ from duetty.ops.follow import (
     follow_session,
     watch_sessions,
 )
+from duetty.ops.guardrail.decision_path import Passage
 from duetty.ops.hub_routing import Reachable, destination, reachable
 from duetty.ops.joined_nodes import may_join, serve_node
 from duetty.ops.operation import Operation, OperationCall
@@ -59,6 +55,7 @@ from duetty.ops.shapes import with_answer
 from duetty.ops.table import OPERATIONS
 from duetty.session import Session, ViewerKind
 from duetty.upstreams import Progress
+from duetty.wire.base import field_of
 from duetty.wire.results import SessionInfo
 from duetty.wire.upstreams import ToolResult
 
@@ -148,9 +145,10 @@ class Dispatcher:
         """Decided, asked about, done here and recorded."""
         operation = call.operation
         check = partial(operation.check_of, call, self._services)
-        result: Any = None  # to the checker, a scope may end without a word
-        async with self._services.deciding.passing(call, host, check) as passage:
+
+        async def run(passage: Passage) -> Any:
             doing = operation.perform(call.with_params(passage.call.params), services)
+            result: Any = None  # to the checker, a scope may end without a word
             if operation.ends_with_caller:
                 result = await doing
             else:
@@ -160,11 +158,13 @@ class Dispatcher:
             if services.records is not None:
                 await services.records.written()
             # A run has it itself, a command without a terminal with the rest of its process.
-            passage.exit_code = getattr(getattr(result, "process", result), "exit_code", None)
+            passage.exit_code = field_of(field_of(result, "process") or result, "exit_code")
             result = with_answer(result, passage.granted)
             if isinstance(result, ToolResult):
                 result = result.model_copy(update={"decided_by": passage.decided_by})
-        return result
+            return result
+
+        return await self._services.deciding.through(call, host, check, run)
 
     def _resolved(
         self, call: Call, operation: Operation[Any, Any]
@@ -195,7 +195,7 @@ class Dispatcher:
         return node, resolved
 
     def _session(self, params: Any) -> Session | None:
-        name = getattr(params, "session", None)
+        name = field_of(params, "session")
         if not isinstance(name, str):
             return None
         try:
@@ -291,20 +291,23 @@ class Dispatcher:
             mode=mode,
             command_id=command_id,
         )
-        with self.bounds["waits"].taken(actor) if operation.waits else nullcontext():
-            try:
-                return await self._dispatch(
-                    call,
-                    operation,
-                    streaming=streaming,
-                    host=host,
-                    client=client,
-                    progress=progress,
-                )
-            except DuettyError as error:
-                if actor.user is not None:
-                    with_executed(error)
-                raise
+        give_back = self.bounds["waits"].take(actor) if operation.waits else None
+        try:
+            return await self._dispatch(
+                call,
+                operation,
+                streaming=streaming,
+                host=host,
+                client=client,
+                progress=progress,
+            )
+        except DuettyError as error:
+            if actor.user is not None:
+                with_executed(error)
+            raise
+        finally:
+            if give_back is not None:
+                give_back()
 
     @property
     def bounds(self) -> Bounds:

@@ -86,48 +86,105 @@ class Bucket:
         return bucket
 
 
+class _Left:
+    """Of one kind, for one owner: what is left of it, and when that was so."""
+
+    __slots__ = ("_at_once", "_at_s", "_per_s", "amount")
+
+    def __init__(self, per_s: float, at_once: float, now_s: float) -> None:
+        self._per_s = per_s
+        self._at_once = self.amount = at_once
+        self._at_s = now_s
+
+    def spend(self, amount: float, now_s: float) -> None:
+        """So much, whether it is there or owed from now on."""
+        left = self.amount + (now_s - self._at_s) * self._per_s
+        self.amount = (left if left < self._at_once else self._at_once) - amount
+        self._at_s = now_s
+
+    def owed_s(self, now_s: float) -> float:
+        """The seconds until nothing is owed."""
+        self.spend(0, now_s)
+        return max(0.0, -self.amount / self._per_s)
+
+
+class _Account:
+    __slots__ = ("messages", "read", "time")
+
+    def __init__(self, now_s: float) -> None:
+        self.time = _Left(LOOP_SHARE, LOOP_AT_ONCE_S, now_s)
+        self.read = _Left(BYTES_PER_S, BYTES_AT_ONCE, now_s)
+        self.messages = _Left(MESSAGES_PER_S, MESSAGES_PER_S, now_s)
+
+
 class Fairness:
-    """What each owner has used: a credential, or a connection without one."""
+    """What each owner has used: a credential, or a connection without one.
+
+    Asked several times for each of thousands of messages a second: so it has one account for each owner,
+    and most questions need neither the time nor a sum.
+    """
 
     def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._time = Bucket(LOOP_SHARE, clock, at_once=LOOP_AT_ONCE_S)
-        self._bytes = Bucket(BYTES_PER_S, clock, at_once=BYTES_AT_ONCE)
-        self._messages = Bucket(MESSAGES_PER_S, clock)
+        self._now_s = clock.monotonic_s
+        self._accounts: OrderedDict[str, _Account] = OrderedDict()
         self._last = self._before = ("", -math.inf)
         """The two owners who were heard last, and when."""
 
     def heard(self, owner: str) -> None:
-        now_s = self._clock.monotonic_s()
         if self._last[0] != owner:
             self._before = self._last
-        self._last = (owner, now_s)
+        self._last = (owner, self._now_s())
 
     def asked(self, owner: str, size: int = 0) -> None:
         """A request or a message came."""
-        self.heard(owner)
-        self._messages.spend(owner, 1)
+        now_s = self._now_s()
+        if self._last[0] != owner:
+            self._before = self._last
+        self._last = (owner, now_s)
+        account = self._account(owner, now_s)
+        account.messages.spend(1, now_s)
         if size:
-            self._bytes.spend(owner, size)
+            account.read.spend(size, now_s)
 
     def read(self, owner: str, size: int) -> None:
-        self._bytes.spend(owner, size)
+        now_s = self._now_s()
+        self._account(owner, now_s).read.spend(size, now_s)
 
     def ran(self, owner: str, seconds: float) -> None:
-        self._time.spend(owner, seconds)
+        now_s = self._now_s()
+        self._account(owner, now_s).time.spend(seconds, now_s)
+
+    def _account(self, owner: str, now_s: float) -> _Account:
+        account = self._accounts.get(owner)
+        if account is None:
+            account = self._accounts[owner] = _Account(now_s)
+            if len(self._accounts) > MAX_OWNERS:
+                self._accounts.popitem(last=False)
+        else:
+            self._accounts.move_to_end(owner)
+        return account
 
     def owed_s(self, owner: str) -> float:
         """How long it has to wait until it has what it used."""
-        traffic_s = max(self._bytes.owed_s(owner), self._messages.owed_s(owner))
-        return max(traffic_s, self.owed_time_s(owner))
+        account = self._accounts.get(owner)
+        if account is None or (
+            account.time.amount >= 0 and account.read.amount >= 0 and account.messages.amount >= 0
+        ):
+            return 0.0  # it only fills meanwhile
+        now_s = self._now_s()
+        traffic_s = max(account.read.owed_s(now_s), account.messages.owed_s(now_s))
+        return max(traffic_s, self._owed_time_s(owner, account, now_s))
 
     def owed_time_s(self, owner: str) -> float:
         """The same for the loop's time only; a caller that is alone owes none."""
-        return self._time.owed_s(owner) if self._has_others(owner) else 0.0
+        account = self._accounts.get(owner)
+        if account is None or account.time.amount >= 0:
+            return 0.0
+        return self._owed_time_s(owner, account, self._now_s())
 
-    def _has_others(self, owner: str) -> bool:
+    def _owed_time_s(self, owner: str, account: _Account, now_s: float) -> float:
         other = self._before if self._last[0] == owner else self._last
-        return self._clock.monotonic_s() - other[1] < OTHERS_S
+        return account.time.owed_s(now_s) if now_s - other[1] < OTHERS_S else 0.0
 
 
 def is_free(actor: Actor) -> bool:

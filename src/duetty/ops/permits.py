@@ -31,6 +31,8 @@ def permit(actor: Actor, scope: Scope, *, session: str | None = None) -> None:
         ScopeMissing: if not; it says what is missing.
     """
     if not _allows(actor, scope):
+        if actor.user is not None and actor.session_id is not None:
+            raise _not_shared_for(actor, scope)
         raise ScopeMissing(
             f"this needs the scope {scope.value!r}, which the token does not have",
             hint="make one with that scope: `duetty token create`",
@@ -38,6 +40,16 @@ def permit(actor: Actor, scope: Scope, *, session: str | None = None) -> None:
         )
     if session is not None and actor.session is not None and not _is_meant(actor, session):
         raise _other_session(actor)
+
+
+def _not_shared_for(actor: Actor, scope: Scope) -> ScopeMissing:
+    """A token with that scope would not help."""
+    role = "drive" if scope is Scope.INPUT else "moderate"
+    return ScopeMissing(
+        f"this session is another user's, who shares it with you, and not for this ({scope.value})",
+        hint=f"its owner can share it for more: `duetty share MACHINE/SESSION {actor.user} --role {role}`",
+        details={"needs": scope.value, "has": sorted(actor.scopes), "shared": True},
+    )
 
 
 def _is_meant(actor: Actor, session: str) -> bool:

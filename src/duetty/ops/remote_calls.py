@@ -60,6 +60,9 @@ LIST_S = 5.0
 AGAIN_S = 2.5
 """For a machine that went away within a call to join again, here or at another replica."""
 
+MOVED_S = 10.0
+"""The same where this replica sent it away, because it is drained: no call is lost by that."""
+
 CHUNK_S = 30.0
 """Between two parts of a document."""
 
@@ -143,7 +146,7 @@ async def _again(node: RemoteNode, services: Services, error: ServerUnavailable)
         ServerUnavailable: if it did not.
     """
     if node.has_joined and node.health not in ("healthy", "away"):
-        with anyio.move_on_after(AGAIN_S):
+        with anyio.move_on_after(MOVED_S if services.hub.is_draining else AGAIN_S):
             return await services.hub.wait_again(node)
     raise error
 

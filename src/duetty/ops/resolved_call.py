@@ -10,6 +10,7 @@ from duetty.calls import Actor, Call, Effect
 from duetty.errors import SessionNotFound
 from duetty.ops.judgements import Judgement
 from duetty.session import Session
+from duetty.wire.base import field_of
 
 
 class JudgedOperation(Protocol):
@@ -43,7 +44,7 @@ class ResolvedCall(Generic[O_co]):
     @property
     def session_name(self) -> str | None:
         """As the arguments give it."""
-        name = getattr(self.params, "session", None)
+        name = field_of(self.params, "session")
         return name if isinstance(name, str) else None
 
     def found_session(self) -> Session:

@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from time import monotonic
 from typing import Any
 
 import anyio
@@ -16,6 +17,7 @@ from duetty.errors import (
     RoomLeft,
     RoomNotFound,
     RoomToolNotFound,
+    TokenRevoked,
     ToolFailed,
 )
 from duetty.hub import (
@@ -53,7 +55,7 @@ async def _list(params: Nothing, services: Services, actor: Actor) -> list[RoomI
 
 
 async def listed_rooms(services: Services, user: str | None) -> list[RoomInfo]:
-    now_s = anyio.current_time()
+    now_s = monotonic()
     own = [
         room_info(room.id, room.announced, int((now_s - room.active_s) * 1000))
         for room in services.rooms.of(user)
@@ -171,14 +173,25 @@ async def _call(params: RoomCallParams, services: Services, actor: Actor) -> Roo
         room=params.room[:100],
         user=actor.user,
     )
-    with line, services.metrics.calling("room"), services.access.lasting(actor):
-        result: Any = await room.call(
-            command_id,
-            params.tool,
-            params.args,
-            within_s=params.wait_ms / 1000,
-            progress=services.progress,
-        )
+    access = services.access
+
+    def ends(end: Callable[[], object]) -> Callable[[], None]:
+        return access.live.join(actor.token, end)
+
+    with line, services.metrics.calling("room"):
+        try:
+            result: Any = await room.call(
+                command_id,
+                params.tool,
+                params.args,
+                within_s=params.wait_ms / 1000,
+                progress=services.progress,
+                ends=ends,
+            )
+        except Deadline:
+            if not access.is_good(actor):
+                raise TokenRevoked("unknown") from None
+            raise
     return RoomResult(command_id=command_id, result=result)
 
 

@@ -56,22 +56,26 @@ class Shares:
             Exhausted: if it has its share, or there are too many.
         """
         is_person = actor.kind == "person"
+        in_all = self._most()
+        reserve = 0 if is_person else int(in_all * self._for_people)
+        if not is_person and actor.token is None and not actor.source:
+            reserve //= 2  # hosts at the unix socket come before agents with a token
+        most = in_all - reserve
         owners = [(place, "")]
         # The person at this machine needs no share: only they use the unix socket.
         if not (is_person and actor.token is None):
             owners.append((place, actor.identity))
-            if self._held[place, actor.identity] + amount > self.each:
+            if self._held[owners[-1]] + amount > int(in_all * self._each):
                 self._refuse(f"this credential may hold {self.each} {self._what}")
         if actor.source and not is_person:
             owners.append((place, f"source:{actor.source}"))
             if self._held[owners[-1]] + amount > self.each_source:
                 self._refuse(f"agents at one machine may hold {self.each_source} {self._what}")
-        most = self.most if is_person else self.most - self.for_people
         if self._held[place, ""] + amount > most:
             self._refuse(f"there may be {most} {self._what}")
         for owner in owners:
             self._held[owner] += amount
-        return once(lambda: self._give_back(owners, amount))
+        return _Held(self, owners, amount)
 
     def _refuse(self, message: str) -> None:
         raise Exhausted(message, hint="end some of them, or wait until they end")
@@ -89,19 +93,24 @@ class Shares:
         finally:
             give_back()
 
-    def _give_back(self, owners: list[tuple[str, str]], amount: int) -> None:
+    def give_back(self, owners: list[tuple[str, str]], amount: int) -> None:
         for owner in owners:
             self._held[owner] -= amount
             if not self._held[owner]:
                 del self._held[owner]
 
 
-def once(call: Callable[[], None]) -> Callable[[], None]:
-    """The same, the first time."""
-    left = [call]
+class _Held:
+    """What was taken; called, it gives that back, the first time."""
 
-    def called() -> None:
-        if left:
-            left.pop()()
+    __slots__ = ("_amount", "_owners", "_shares")
 
-    return called
+    def __init__(self, shares: Shares, owners: list[tuple[str, str]], amount: int) -> None:
+        self._shares: Shares | None = shares
+        self._owners = owners
+        self._amount = amount
+
+    def __call__(self) -> None:
+        shares, self._shares = self._shares, None
+        if shares is not None:
+            shares.give_back(self._owners, self._amount)

@@ -24,6 +24,7 @@ from duetty.errors import (
     UpstreamMayNotAsk,
 )
 from duetty.hosts import HostClient
+from duetty.ops.guardrail.decision_path import Passage
 from duetty.ops.judgements import PLAIN, CallsTool
 from duetty.ops.operation import Operation, Route
 from duetty.ops.resolved_call import ResolvedCall
@@ -126,10 +127,12 @@ async def _answer(
         _check_address(params)
     try:
         resolved = ResolvedCall(call=call, operation=doing, params=request)
-        async with services.deciding.passing(resolved, services.host, _nothing):
-            if method == SAMPLING:
-                return await _completion(upstream, params, services, actor)
-            return await _elicited(upstream, params, services, actor)
+
+        def ask(_passage: Passage) -> Awaitable[dict[str, Any]]:
+            answered = _completion if method == SAMPLING else _elicited
+            return answered(upstream, params, services, actor)
+
+        return await services.deciding.through(resolved, services.host, _nothing, ask)
     except PolicyDenied:
         if method == ELICITATION:
             return {"action": "decline"}

@@ -103,10 +103,36 @@ def foreground(master: int) -> Foreground | None:
         return found
     # The first program of a pipe may have ended.
     try:
-        pids = [int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit()]
+        pids = _processes()
     except OSError:  # no descriptor is left
         return None
     return next((each for pid in pids if (each := program(pid, group)) is not None), None)
+
+
+def is_asleep(master: int) -> bool:
+    """Every program of the foreground group waits for something other than a disk; False if unknown."""
+    try:
+        group = os.tcgetpgrp(master)
+        states = [_state(pid) for pid in _processes() if _is_of(pid, group)]
+    except OSError:
+        return False
+    return set(states) - {"Z"} == {"S"}
+
+
+def _processes() -> list[int]:
+    return [int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit()]
+
+
+def _is_of(pid: int, group: int) -> bool:
+    try:
+        return os.getpgid(pid) == group
+    except OSError:
+        return False
+
+
+def _state(pid: int) -> str:
+    stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    return stat.rpartition(")")[2].split()[0]
 
 
 def program(pid: int, group: int | None = None) -> Foreground | None:

@@ -48,9 +48,17 @@ class Profile:
     owner: str | None = None
     """Identity of the actor that opened it; None for one of an earlier version."""
 
-    @property
-    def shell_kind(self) -> ShellKind:
-        return shell_kind(self.shell)
+    shell_kind: ShellKind = field(init=False)
+    """What differs between shells; kept, because each chunk of output asks for it."""
+
+    def __post_init__(self) -> None:
+        self.shell_kind = shell_kind(self.shell)
+
+    def forget_shell(self, reason: str) -> None:
+        """No marks come, or none any more."""
+        self.shell = None
+        self.shell_kind = shell_kind(None)
+        self.integration_reason = reason
 
     @property
     def integration(self) -> str:

@@ -12,6 +12,7 @@ from duetty.platform.terminals import (
     drop_unread,
     foreground,
     has_output,
+    is_asleep,
     is_still_the_shell,
     line_settings,
     make_sane,
@@ -155,6 +156,10 @@ class Pty:
     def foreground(self) -> Foreground | None:
         """The program that has the terminal; None where it is unknown."""
         return foreground(self.fd) if self.is_open else None
+
+    def is_asleep(self) -> bool:
+        """Every program that has the terminal waits for something; False where that is unknown."""
+        return self.is_open and is_asleep(self.fd)
 
     def is_still_the_shell(self, name: str) -> bool:
         """Whether a shell of this name has not yet handed the terminal to a program."""

@@ -63,6 +63,11 @@ PRESSED_AGAIN = 3
 STABLE_S = 0.15
 """A full-screen program that printed nothing for this long has drawn itself."""
 
+RELAYED_S, SILENT_S = 0.3, 1.0
+"""The same of one that sleeps and reads nothing, as ssh and tmux do: after it printed something, and
+after a key that it made nothing of.
+"""
+
 NEXT_COMMAND_S = 0.3
 """After one command of several lines: how long until the prompt or the next one must come."""
 
@@ -82,6 +87,8 @@ _ENDS_BLOCKS = re.compile(r"i?python|pypy|bpython|ptpython")
 
 _PROMPT = re.compile(r"\W{0,8}")
 """What a program shows before a line that goes on."""
+
+_EXITS = re.compile(r"\b(?:exit|logout)\b")
 
 _LEAVES_SCREEN = re.compile(rb"\x1b\[\?(?:1049|1047|47)l")
 
@@ -217,8 +224,18 @@ class Run:
     async def wait(self) -> None:
         """Until the line has an end; sets `completed_by`."""
         await self._wait_end()
+        if self.completed_by == "mark" and _EXITS.search(self.line):
+            await self._wait_gone()
         if self.session.profile.shell_kind.keeps_refused_line and self.completed_by == "mark":
             await self._clear_line()
+
+    async def _wait_gone(self) -> None:
+        """A shell that announces the end of `exit` too, as fish does, ends a moment later."""
+        with anyio.move_on_after(PROMPT_READY_S):
+            while self.session.prompt.phase is not Phase.INPUT and not self.session.is_exited:
+                await self.session.pulse.wait()
+        if self.session.is_exited:
+            self.completed_by = "exit"
 
     async def _clear_line(self) -> None:
         """Take back a line that the shell refused and kept in its editor."""
@@ -334,10 +351,13 @@ class Run:
     async def _wait_prompt(self) -> None:
         """The shell cannot read while it draws its prompt: typed now, the echo would be doubled."""
         session = self.session
+        began_s = self.clock.monotonic_s()
         while session.prompt.phase in (Phase.DONE, Phase.PROMPT) and not session.is_exited:
-            is_woken = await session.pulse.nap(PROMPT_READY_S)
-            # One that takes this long to draw may never end; fish that was interrupted draws none.
-            if not is_woken and (session.prompt.phase is Phase.PROMPT or await is_at_rest(session)):
+            is_woken = await session.pulse.nap(STABLE_S)
+            # fish that was interrupted draws none; one that takes so long to draw may never end.
+            is_late = self.clock.monotonic_s() - began_s >= PROMPT_READY_S
+            is_drawing = session.prompt.phase is Phase.PROMPT
+            if not is_woken and ((is_drawing and is_late) or await is_at_rest(session)):
                 return
             await self._wait_reader()  # another actor may have typed ahead
 
@@ -440,8 +460,9 @@ class Run:
             if not bound.cancelled_caught or (await session.look()).word != "running":
                 break  # else no program reads yet: a busy machine, or rc files that take long
         if session.prompt.phase is Phase.SILENT and not session.is_exited:
-            session.profile.shell = None
-            session.profile.integration_reason = f"no mark came within {SHELL_START_S:g} s: an rc file may have started another shell"
+            session.profile.forget_shell(
+                f"no mark came within {SHELL_START_S:g} s: an rc file may have started another shell"
+            )
 
     async def _wait_reader(self) -> None:
         """While a program runs and reads nothing, the line is not for it: it waits its turn."""
@@ -601,7 +622,12 @@ class Run:
         """
         session = self.session
         is_shown = not self.by_keys and any(session.rows())
-        return is_shown or await is_at_rest(session)
+        if is_shown or await is_at_rest(session):
+            return True
+        # ssh and tmux pass keys on to another program: as far as is known here, they never read.
+        quiet_s = session.activity.quiet_s()
+        has_printed = session.journal.end > self._offset
+        return quiet_s >= (RELAYED_S if has_printed else SILENT_S) and session.pty.is_asleep()
 
     def _has_held(self) -> bool:
         now, generation = self.clock.monotonic_s(), self.session.activity.generation

@@ -1,6 +1,7 @@
 """Waiting for something in a session. None of these takes a timeout: the caller bounds the wait."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 
 import anyio
 
@@ -27,6 +28,9 @@ a text may be cut by two turns of output."""
 
 PLACE_ROWS = 1_000
 """Newest rows among which a match is looked for, to say where it stands."""
+
+LINES = 20
+"""Newest command lines whose rows are no output."""
 
 SEARCH_ROWS = 4_000
 """Rows looked at after each turn of output; more than one turn can print."""
@@ -147,14 +151,27 @@ async def wait_text(session: Session, needle: Needle) -> Found:
         above = session.total_rows - session.terminal_size[1]
         first = max(min(seen_rows, above) - 1, session.total_rows - SEARCH_ROWS, 0)
         generation, seen_rows = session.activity.generation, above
-        found = await needle.find_aside(session.text(first_row=first))
-        if found is not None:
+        shown = _without_lines(session.text(first_row=first), reversed(session.recent))
+        if (found := await needle.find_aside(shown)) is not None:
             return found
         if generation != session.activity.generation:
             continue  # something was printed while a worker searched
         if session.is_exited:
             raise anyio.EndOfStream
         await session.pulse.wait()
+
+
+def _without_lines(shown: str, recent: Iterable[Block]) -> str:
+    """Without the rows on which command lines were typed, behind a prompt: nothing printed those."""
+    lines = ((each.command_line or "").strip() for each in islice(recent, LINES))
+    typed = tuple(line.partition("\n")[0].rstrip() for line in lines if line)
+    rows = shown.split("\n")
+    return "\n".join(row for row in rows if not (row.endswith(typed) and _has_prompt(row, typed)))
+
+
+def _has_prompt(row: str, typed: Iterable[str]) -> bool:
+    before = (row.removesuffix(line).rstrip()[-1:] for line in typed if row.endswith(line))
+    return any(sign and not sign.isalnum() for sign in before)
 
 
 def row_of(session: Session, found: Found) -> int | None:

@@ -344,13 +344,15 @@ class Store(ReadOnlyStore):
         self._save_token(record)
         self._on_token(token_id, record)
 
-    def valid_token(self, token: str, *, kind: Kind = "token") -> TokenRecord | None:
+    def valid_token(
+        self, token: str, *, kinds: tuple[Kind, ...] = ("token",)
+    ) -> TokenRecord | None:
         """The record behind a token that was shown, if it is valid now; from memory."""
         token_id = self._tokens_by_hash.get(hash_token(token))
         if token_id is None:
             return None
         record = self._tokens[token_id]
-        if record.kind != kind or not record.is_valid(self._clock.wall_ns()):
+        if record.kind not in kinds or not record.is_valid(self._clock.wall_ns()):
             return None
         return self._used(record)
 

@@ -39,7 +39,7 @@ def answer(heard: bytes) -> tuple[int, str]:
     [
         (b"{", "application/json", 400, "invalid_request"),
         (b"[]", "application/json", 400, "invalid_request"),
-        (b"[" * 100_000, "application/json", 400, "invalid_request"),
+        (b"[" * 100_000, "application/json", 413, "body_too_large"),
         (b"\xff\xfe", "application/json", 400, "invalid_request"),
         (b'{"input": 1}', "application/json", 400, "invalid_request"),
         (b'{"input": "x", "nonsense": 1}', "application/json", 400, "invalid_request"),

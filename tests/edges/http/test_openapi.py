@@ -14,7 +14,7 @@ from duetty.edges.http import Guard, make_app, origins
 from duetty.edges.http.docs_page import STYLE, page
 from duetty.edges.http.errors import status_of
 from duetty.edges.http.openapi import document, error_codes
-from duetty.edges.http.operations import operation_routes
+from duetty.edges.http.operations import operation_endpoints, operation_routes
 from duetty.edges.http.sse import sse_routes
 from duetty.edges.http.websocket import websocket_routes
 from duetty.edges.http.websocket.methods import METHODS, find_method
@@ -70,7 +70,7 @@ def test_there_is_a_route_for_every_operation_and_no_other() -> None:
 
     routes = {
         (method, route.path)
-        for route in operation_routes(Tables(), guard, never)  # type: ignore[arg-type]
+        for route in operation_routes(operation_endpoints(Tables(), guard, never))  # type: ignore[arg-type]
         for method in (route.methods or set[str]()) - {"HEAD"}
     }
 
@@ -121,7 +121,7 @@ def test_every_operation_is_a_websocket_method_and_every_method_an_operation() -
 
 
 def test_no_route_hides_another() -> None:
-    routes = operation_routes(Tables(), None, never)  # type: ignore[arg-type]
+    routes = operation_routes(operation_endpoints(Tables(), None, never))  # type: ignore[arg-type]
     for wanted in routes:
         path = re.sub(r"\{\w+\}", "some", wanted.path)
         first = next(each for each in routes if compile_path(each.path)[0].match(path))

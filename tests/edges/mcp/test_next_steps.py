@@ -144,8 +144,16 @@ async def test_a_wait_for_a_text_says_what_matched_and_where(terminal: Terminal)
 async def test_a_line_that_is_typed_is_not_what_a_wait_looks_for(terminal: Terminal) -> None:
     await terminal.fail("wsh_run_command", input="sleep 600; echo ready", max_wait_ms=200)
     _, told = await terminal.fail("wsh_await_quiesce", until="ready", max_wait_ms=300)
+    await terminal.send("Ctrl-C")
+    await terminal.run("mkfifo fifo; (read x < fifo; echo it is ready) &")
+    _, still = await terminal.fail("wsh_await_quiesce", until="ready", max_wait_ms=300)
+    await terminal.run("echo > fifo")
+    waited = await call(
+        terminal.client, "wsh_await_quiesce", session=terminal.name, until="is ready"
+    )
 
-    assert told["error"]["code"] == "wait_timeout"
+    assert told["error"]["code"] == still["error"]["code"] == "wait_timeout"
+    assert waited["match_line"].endswith("it is ready")
 
 
 async def test_rows_beyond_the_scrollback_are_said_to_be_none(terminal: Terminal) -> None:
@@ -360,6 +368,33 @@ async def test_a_pager_that_searches_a_large_file_answers_with_what_it_found(
     left = await terminal.send("q")
 
     assert found["changed"]["0"] == "2345678"
+    assert left["state"] == "prompt"
+
+
+RELAY = r"""
+import os, time, tty
+tty.setraw(0)
+os.write(1, b"\x1b[?1049h\x1b[H")
+if program := os.fork():
+    os.waitpid(program, 0)
+    os.write(1, b"\x1b[?1049l")
+else:
+    os.setsid()
+    while (key := os.read(0, 1)) != b"q":
+        os.write(1, key.upper())
+"""
+
+
+async def test_a_key_for_a_program_that_has_its_terminal_read_by_another_has_its_effect(
+    terminal: Terminal,
+) -> None:
+    """As tmux and ssh do, of which the kernel says that they never read."""
+    await terminal.run("cat > relay.py", stdin=RELAY)
+    await terminal.run("python3 relay.py")
+    pressed = await terminal.send("x", view="diff")
+    left = await terminal.send("q", wait=True)
+
+    assert (pressed["changed"], pressed["completed_by"]) == ({"0": "X"}, "fullscreen")
     assert left["state"] == "prompt"
 
 

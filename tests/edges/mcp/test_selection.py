@@ -118,6 +118,27 @@ async def test_a_host_that_can_asks_its_person_and_the_answer_holds_until_that_s
 
 
 @pytest.mark.parametrize("way", ["stdio-2025", "stdio-2026"])
+@pytest.mark.parametrize("dialect", ["elwood", "terminal"])
+async def test_a_host_that_can_asks_in_every_dialect_once(
+    server: ServerProcess, dialect: str, way: str
+) -> None:
+    asked: list[Any] = []
+
+    async def choose(context: Any, params: t.ElicitRequestFormParams) -> t.ElicitResult:
+        wanted = params.requested_schema["properties"]["session"]
+        asked.append(wanted["enumNames"])
+        [at] = [at for at, each in enumerate(wanted["enumNames"]) if each.startswith("two: ")]
+        return t.ElicitResult(action="accept", content={"session": wanted["enum"][at]})
+
+    async with connected(way, server, dialect=dialect, elicitation_callback=choose) as client:
+        await own_opened(server, client, dialect, "one", "two")
+        looks = [await looked(client, dialect) for _ in range(2)]
+
+    assert [(failed, session_of(dialect, told)) for failed, told in looks] == [(False, "two")] * 2
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("way", ["stdio-2025", "stdio-2026"])
 async def test_a_person_who_does_not_choose_leaves_the_error(
     server: ServerProcess, way: str
 ) -> None:

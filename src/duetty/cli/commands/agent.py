@@ -91,18 +91,19 @@ def _list(found: list[dict[str, object]], arguments: argparse.Namespace) -> int:
         as_json(found)
         return 0
     as_table(
-        ("ID", "STATE", "SESSION", "TOKENS", "COST", "TITLE"),
+        ("ID", "STATE", "TITLE", "SESSION", "TOKENS", "COST"),
         [
             (
                 str(each["id"]),
                 str(each["state"]),
+                str(each["title"]),
                 str(each["session"] or "-"),
                 f"{each['tokens_in']}+{each['tokens_out']}",
                 "-" if each["cost_usd"] is None else f"${each['cost_usd']:.4f}",
-                str(each["title"]),
             )
             for each in found
         ],
+        spare=("SESSION", "COST", "TOKENS"),
     )
     return 0
 

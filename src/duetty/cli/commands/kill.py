@@ -11,6 +11,7 @@ from duetty.errors import BadArguments
 EXAMPLES = (
     ("duetty kill build", "end its programs and forget it; its history stays"),
     ("duetty kill build --keep", "end its programs; screen and scrollback stay readable"),
+    ("duetty kill box/build", "session build of the machine box, at the hub of `duetty login`"),
     ("duetty kill --all", "every session of this server"),
 )
 
@@ -37,20 +38,21 @@ def own_names(client: Client, server: str | None) -> list[str]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    client = reach(arguments)
     names = cast("list[str]", arguments.session)
     if arguments.all:
-        names = own_names(client, arguments.server)
+        names = own_names(reach(arguments), arguments.server)
     elif not names:
         raise BadArguments("which session?", hint="name one, or give --all")
     failed = 0
     for name in names:
+        meant = argparse.Namespace(**{**vars(arguments), "session": name})
         try:
+            client = reach(meant)  # MACHINE/SESSION may be at a hub, and each at another
             if arguments.keep:
-                client.post(session_path(name, "/close"), {"signal": arguments.signal})
+                client.post(session_path(meant.session, "/close"), {"signal": arguments.signal})
             else:
-                client.delete(session_path(name) + f"?signal={arguments.signal}")
-        except RemoteError as error:
+                client.delete(session_path(meant.session) + f"?signal={arguments.signal}")
+        except (RemoteError, BadArguments) as error:
             complain(error)
             failed += 1
     return 1 if failed else 0

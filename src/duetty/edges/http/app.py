@@ -21,10 +21,10 @@ from duetty.edges.http.errors import error_response, plain_error
 from duetty.edges.http.fairness import Fair
 from duetty.edges.http.headers import SecurityHeaders
 from duetty.edges.http.limits import RateLimit
-from duetty.edges.http.operations import operation_routes
+from duetty.edges.http.operations import operation_endpoints, operation_routes
 from duetty.edges.http.prefix import Prefix
 from duetty.edges.http.reference import reference_routes
-from duetty.edges.http.routes import ByFirstWord
+from duetty.edges.http.routes import ByFirstWord, Direct, Endpoint
 from duetty.edges.http.sign_in import login
 from duetty.edges.http.stopping import Stopping
 from duetty.edges.http.upgrade_required import upgrade_routes
@@ -44,8 +44,12 @@ def make_app(
     rate_limit: int = 0,
     mounts: Mapping[str, ASGIApp] | None = None,
     routes: Sequence[StarletteRoute | WebSocketRoute] = (),
+    endpoints: Mapping[str, Mapping[str, Endpoint]] | None = None,
 ) -> ASGIApp:
-    """The whole edge. `mounts` and `routes` are what other parts answer below the same checks."""
+    """The whole edge. `mounts`, `routes` and `endpoints` are what other parts answer below the same checks."""
+    direct: dict[str, dict[str, Endpoint]] = operation_endpoints(dispatcher, guard, stopping)
+    for path, methods in (endpoints or {}).items():
+        direct.setdefault(path, {}).update(methods)
     every: list[StarletteRoute | WebSocketRoute] = [
         StarletteRoute("/", _to_page(prefix), methods=["GET"]),
         StarletteRoute("/login", login(guard, prefix), methods=["GET"]),
@@ -53,7 +57,7 @@ def make_app(
         *reference_routes(guard, prefix),
         *routes,
         *upgrade_routes(guard),
-        *operation_routes(dispatcher, guard, stopping),
+        *operation_routes(direct),
     ]
     app = Starlette(
         routes=[ByFirstWord(every)],
@@ -61,7 +65,7 @@ def make_app(
     )
     app.router.redirect_slashes = False
     app.router.default = _no_route(guard, app.router.not_found)
-    whole: ASGIApp = Cors(app, guard)
+    whole: ASGIApp = Cors(Direct(direct, app, _on_crash), guard)
     if prefix:
         whole = Prefix(whole, prefix)
     if guard.access.jwt is not None:
@@ -187,7 +191,7 @@ def _on_http_exception(guard: Guard) -> Callable[[Request, Exception], Awaitable
     return handler
 
 
-async def _on_crash(request: Request, error: Exception) -> Response:
+async def _on_crash(_request: Request, error: Exception) -> Response:
     log.error("request_crashed", exc_info=error)
     return plain_error(
         500, "internal_error", "something went wrong here; the server's log says what"

@@ -9,9 +9,10 @@ from types import UnionType
 from typing import Annotated, Any, Literal, NoReturn, Union, get_args, get_origin
 from urllib.parse import parse_qsl
 
-import anyio
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 
+from duetty.edges.http.bounded import within
+from duetty.edges.http.headers import header_of, headers_of
 from duetty.errors import BadArguments, Deadline, UnsupportedMediaType
 from duetty.ops import Operation
 from duetty.wire.json_values import MAX_VALUES, has_few_values
@@ -71,6 +72,8 @@ class Arguments:
         return arguments | dict(request.path_params)
 
     def _query(self, request: Request) -> dict[str, object]:
+        if not request.scope["query_string"]:
+            return {}
         found: dict[str, list[str]] = {}
         for name, value in _fields(request.scope["query_string"]):
             if name in self._names:  # as published: an unknown query parameter changes nothing
@@ -155,19 +158,24 @@ async def _json_body(request: Request) -> Mapping[str, object]:
     body = await body_of(request)
     if not body.strip():
         return {}
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    kind = header_of(request.scope, b"content-type").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise UnsupportedMediaType(
             "the body must be JSON", hint="send 'Content-Type: application/json'"
         )
+    return json_object(body)
+
+
+def json_object(body: bytes) -> Mapping[str, object]:
+    """Raises:
+    BodyTooLarge, Malformed: if it is none.
+    """
     if not has_few_values(body):
         raise BodyTooLarge(
             f"the body has more than {MAX_VALUES} values", hint="send it in several requests"
         )
     try:
-        parsed = json.loads(
-            body, object_pairs_hook=_object, parse_constant=no_constant, parse_int=_integer
-        )
+        parsed = _decoder.decode(body.decode(json.detect_encoding(body), "surrogatepass"))
     except RecursionError as error:
         raise Malformed("the body is nested too deeply") from error
     except ValueError as error:
@@ -199,34 +207,47 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return found
 
 
+_decoder = json.JSONDecoder(
+    object_pairs_hook=_object, parse_constant=no_constant, parse_int=_integer
+)
+
+
 async def body_of(request: Request) -> bytes:
     """The whole body, if it is not too large, not packed and does not take too long."""
     _refuse_packed(request)
-    declared = request.headers.get("content-length", "0")
+    declared = header_of(request.scope, b"content-length")
     if declared.isdigit() and int(declared[:20]) > MAX_BODY_BYTES:
         raise _too_large()
-    chunks: list[bytes] = []
-    size = 0
     try:
-        with anyio.fail_after(BODY_S):
-            async for chunk in request.stream():
-                size += len(chunk)
-                if size > MAX_BODY_BYTES:
-                    raise _too_large()
-                chunks.append(chunk)
-    except ClientDisconnect as error:
-        raise BadArguments("the client went away before its request was complete") from error
+        return await within(BODY_S, _whole_body(request))
     except TimeoutError as error:
         raise RequestTimeout(f"the body did not arrive within {BODY_S:.0f} s") from error
-    return b"".join(chunks)
+
+
+async def _whole_body(request: Request) -> bytes:
+    chunks: list[bytes] = []
+    size = 0
+    while True:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise BadArguments("the client went away before its request was complete")
+        chunk: bytes = message.get("body", b"")
+        size += len(chunk)
+        if size > MAX_BODY_BYTES:
+            raise _too_large()
+        chunks.append(chunk)
+        if not message.get("more_body", False):
+            return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
 def _refuse_packed(request: Request) -> None:
     """A compressed body would be typed or read as it came, which no client means."""
-    for name, plain in (("content-encoding", "identity"), ("transfer-encoding", "chunked")):
-        given = request.headers.get(name, plain).strip().lower()
-        if given != plain:
-            raise UnsupportedMediaType(f"{name}: must be {plain}", hint="send the body as it is")
+    for name, plain in ((b"content-encoding", "identity"), (b"transfer-encoding", "chunked")):
+        given = headers_of(request.scope, name)
+        if given and given[0].strip().lower() != plain:
+            raise UnsupportedMediaType(
+                f"{name.decode()}: must be {plain}", hint="send the body as it is"
+            )
 
 
 def _too_large() -> BodyTooLarge:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from starlette.requests import HTTPConnection
 
 from duetty.calls import INSIDE, Actor, Scope
+from duetty.edges.http.headers import headers_of
 from duetty.edges.http.origins import Origins
 from duetty.edges.http.peer import ADMITTED, Peer, source_of
 from duetty.errors import AuthInvalid, AuthRequired, OriginNotAllowed
@@ -31,6 +32,8 @@ OPEN_PATHS = frozenset(
 
 FROM_HUB = "duetty.from_hub"
 """In the state of a request that came over our own connection to a hub: whose it is."""
+
+WHICH_CREDENTIAL = "`duetty token` prints this server's; a user of a hub has one from who runs it"
 
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 BODY_KINDS = frozenset({"application/json", "application/octet-stream"})
@@ -110,7 +113,7 @@ class Guard:
         check_origin(connection, self.origins())
 
     def _by_bearer(self, connection: HTTPConnection) -> Actor | None:
-        given = connection.headers.getlist("authorization")
+        given = headers_of(connection.scope, b"authorization")
         if len(given) > 1:
             raise AuthInvalid("the header Authorization stands there more than once")
         scheme, _, token = "".join(given).partition(" ")
@@ -120,7 +123,7 @@ class Guard:
             return None
         actor = self.access.by_token(token.strip())
         if actor is None:
-            raise AuthInvalid("this token is not valid", hint="`duetty token` prints the token")
+            raise AuthInvalid("this token is not valid", hint=WHICH_CREDENTIAL)
         return actor
 
     def _by_ticket(self, connection: HTTPConnection) -> Actor | None:
@@ -146,7 +149,7 @@ class Guard:
         if actor is None:
             raise AuthRequired(
                 "this request carries no valid credential",
-                hint="send 'Authorization: Bearer TOKEN'; `duetty token` prints the token",
+                hint=f"send 'Authorization: Bearer TOKEN'; {WHICH_CREDENTIAL}",
             )
         self._check_cookie_use(connection)
         return actor
@@ -183,13 +186,13 @@ def check_origin(connection: HTTPConnection, origins: Origins) -> None:
     """Raises:
     OriginNotAllowed: if it came by another name, or from a page that may not ask.
     """
-    hosts = connection.headers.getlist("host")
+    hosts = headers_of(connection.scope, b"host")
     if len(hosts) != 1 or not origins.is_own_host(hosts[0], connection.scope.get("server")):
         raise OriginNotAllowed(
             f"host {', '.join(hosts)[:100]!r} is not a name of this server",
             hint="use the address that the server printed, or add the name to server.hosts",
         )
-    for origin in connection.headers.getlist("origin"):
+    for origin in headers_of(connection.scope, b"origin"):
         if origins.is_own(origin, hosts[0]) or origins.is_listed(origin):
             continue
         raise OriginNotAllowed(

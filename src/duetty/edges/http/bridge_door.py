@@ -5,19 +5,19 @@ rooms it reaches.
 """
 
 import hmac
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from duetty.calls import Actor, Scope
-from duetty.edges.http.arguments import no_constant
+from duetty.edges.http.arguments import body_of, json_object
 from duetty.edges.http.auth import Guard
 from duetty.edges.http.errors import error_response
-from duetty.edges.http.operations import encoded_result, while_wanted
+from duetty.edges.http.headers import headers_of
+from duetty.edges.http.operations import JsonAnswer, encoded_result, while_wanted
+from duetty.edges.http.routes import Endpoint
 from duetty.edges.http.stopping import Stopping
 from duetty.errors import (
     AuthInvalid,
@@ -25,14 +25,16 @@ from duetty.errors import (
     BadArguments,
     DuettyError,
     RoomNotFound,
+    RoomToolNotFound,
     with_executed,
 )
 from duetty.ops import OPERATIONS, Dispatcher
-from duetty.wire.json_values import MAX_VALUES, has_few_values
 from duetty.wire.results import SessionInfo
 from duetty.wire.rooms import RoomTools
 
-MAX_BODY_BYTES = 1024 * 1024
+OF_SECRET = {"field": "secret"}
+"""By which a front knows that it is at fault, and not its user."""
+
 BRIDGE = Actor(
     kind="agent", name="bridge", scopes=frozenset({Scope.READ, Scope.INPUT, Scope.CONTROL})
 )
@@ -42,36 +44,37 @@ BRIDGE = Actor(
 Ask = Callable[[Request, Actor, Mapping[str, Any]], Awaitable[Any]]
 
 
-def bridge_routes(
+def bridge_endpoints(
     dispatcher: Dispatcher, guard: Guard, secret: str, stopping: Stopping
-) -> list[Route]:
+) -> dict[str, dict[str, Endpoint]]:
+    """By path and method, beside those of operations."""
+
     async def called(request: Request, actor: Actor, body: Mapping[str, Any]) -> Any:
         return await call_room(dispatcher, actor, request.path_params["room"], body)
 
     async def listed(_request: Request, actor: Actor, body: Mapping[str, Any]) -> Any:
         return await list_sessions(dispatcher, actor, body)
 
-    def door(ask: Ask) -> Callable[[Request], Awaitable[Response]]:
+    def door(ask: Ask) -> Endpoint:
         async def answered(request: Request) -> Response:
             try:
                 guard.check_origin(request)
-                body = await _body(request)
+                body = json_object(await body_of(request))
                 check_secret(body.get("secret"), secret)
-                actor = guard.admit(request) if "authorization" in request.headers else BRIDGE
+                actor = (
+                    guard.admit(request) if headers_of(request.scope, b"authorization") else BRIDGE
+                )
                 asking = ask(request, actor, body)
                 result = await while_wanted(asking, actor, request, guard, stopping)
             except DuettyError as error:
                 return error_response(with_executed(error))
-            return Response(encoded_result(result), media_type="application/json")
+            return JsonAnswer(encoded_result(result))
 
         return answered
 
     # The last two are where PartyKit has its rooms.
     paths = ("/rooms/{room}", "/parties/main/{room}", "/party/{room}")
-    return [
-        Route("/rooms", door(listed), methods=["POST"]),
-        *(Route(path, door(called), methods=["POST"]) for path in paths),
-    ]
+    return {"/rooms": {"POST": door(listed)}} | {path: {"POST": door(called)} for path in paths}
 
 
 async def list_sessions(
@@ -125,8 +128,14 @@ def check_secret(given: object, secret: str) -> None:
     """
     if not secret:
         raise AuthRequired("this door is shut", hint="set BRIDGE_SECRET where the hub is started")
-    if not isinstance(given, str) or not hmac.compare_digest(given.encode(), secret.encode()):
-        raise AuthInvalid("this is not the bridge's secret")
+    if not isinstance(given, str):
+        raise AuthInvalid(
+            "the body has no `secret`",
+            hint="it is the BRIDGE_SECRET that the hub was started with",
+            details=OF_SECRET,
+        )
+    if not hmac.compare_digest(given.encode("utf-8", "surrogatepass"), secret.encode()):
+        raise AuthInvalid("this is not the bridge's secret", details=OF_SECRET)
 
 
 async def call_room(
@@ -146,9 +155,10 @@ async def call_room(
     try:
         given = {"room": room, "tool": tool, "args": arguments, "command_id": command_id}
         answer = await dispatcher.call(actor, "room.call", given, command_id=command_id)
-    except RoomNotFound:
+    except RoomNotFound as error:
         operation = OPERATIONS.get(tool)
         if operation is None or "session" not in operation.params.model_fields:
+            await _refuse(dispatcher, actor, room, tool, error)
             raise
         return await dispatcher.call(
             actor, tool, {**arguments, "session": room}, command_id=command_id
@@ -156,21 +166,21 @@ async def call_room(
     return answer.result
 
 
-async def _body(request: Request) -> dict[str, Any]:
-    gathered = bytearray()
+async def _refuse(
+    dispatcher: Dispatcher, actor: Actor, room: str, tool: str, error: RoomNotFound
+) -> None:
+    """Says what was wrong instead, where the room is a terminal, or may be a user's who was not named.
+
+    Raises:
+        RoomToolNotFound: if it is a terminal of this caller.
+    """
     try:
-        async for chunk in request.stream():
-            gathered += chunk
-            if len(gathered) > MAX_BODY_BYTES:
-                raise BadArguments(f"the body has more than {MAX_BODY_BYTES} bytes")
-    except ClientDisconnect as error:
-        raise BadArguments("the client went away") from error
-    if not has_few_values(gathered):
-        raise BadArguments(f"the body has more than {MAX_VALUES} values")
-    try:
-        parsed = json.loads(gathered, parse_constant=no_constant)
-    except (ValueError, RecursionError) as error:
-        raise BadArguments("the body is not JSON") from error
-    if not isinstance(parsed, dict):
-        raise BadArguments("the body is not a JSON object")
-    return cast("dict[str, Any]", parsed)
+        await dispatcher.call(actor, "session.get", {"session": room})
+    except DuettyError:
+        if actor is BRIDGE:
+            error.hint = (
+                "without Authorization only the hub's own rooms are reached: send the user's"
+            )
+        return
+    named = [each.name for each in OPERATIONS.values() if "session" in each.params.model_fields]
+    raise RoomToolNotFound(tool[:100], sorted(named)) from error

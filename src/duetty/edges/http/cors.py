@@ -6,6 +6,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from duetty.edges.http.auth import Guard
 from duetty.edges.http.errors import error_response
+from duetty.edges.http.headers import header_of
 from duetty.errors import DuettyError
 
 METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE"
@@ -22,11 +23,11 @@ class Cors:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        connection = HTTPConnection(scope)
-        origin = connection.headers.get("origin")
-        if origin is None or not self._guard.origins().is_listed(origin):
+        origin = header_of(scope, b"origin")
+        if not origin or not self._guard.origins().is_listed(origin):
             await self._app(scope, receive, send)
             return
+        connection = HTTPConnection(scope)
         if scope["method"] == "OPTIONS" and "access-control-request-method" in connection.headers:
             await self._preflight(connection, origin)(scope, receive, send)
             return

@@ -18,6 +18,12 @@ _numbers = count(1)
 PART_BYTES = 256 * 1024
 """Of an answer, given to the connection at once."""
 
+SMALL_BYTES = 16 * 1024
+"""A body that is whole and no larger takes no more memory than its connection, which is counted."""
+
+PUT_DOWN_S = 0.001
+"""Of the loop's time: so much, and less, may be put down later."""
+
 TURN = "duetty.turn"
 """In the state of a request or a WebSocket: its `Turn`."""
 
@@ -34,6 +40,7 @@ class Fair:
         try:
             await timed(self._app(scope, *turn.between(receive, send)), turn.ran)
         finally:
+            turn.put_down()
             turn.hold(0)
 
 
@@ -55,6 +62,7 @@ class Turn:
         state[ADMITTED] = self._admitted
         self._owner = f"connection:{state.get(CONNECTION) or next(_numbers)}"
         self._is_free = False
+        self._ran_s = 0.0
 
     def _admitted(self, actor: Actor) -> None:
         """Raises:
@@ -63,6 +71,7 @@ class Turn:
         """
         if self._on_connection is not None:
             self._on_connection(actor)
+        self.put_down()  # what was before is the connection's
         self._actor = actor
         self._owner = actor.identity
         self._is_free = is_free(actor)
@@ -77,8 +86,15 @@ class Turn:
             )
 
     def ran(self, seconds: float) -> None:
-        if not self._is_free:
-            self._fairness.ran(self._owner, seconds)
+        """Short turns are put down together: most requests have two of them."""
+        self._ran_s += seconds
+        if self._ran_s > PUT_DOWN_S:
+            self.put_down()
+
+    def put_down(self) -> None:
+        if self._ran_s and not self._is_free:
+            self._fairness.ran(self._owner, self._ran_s)
+        self._ran_s = 0.0
 
     def hold(self, size: int) -> None:
         """So many bytes of what it says are in memory, and were not taken yet.
@@ -100,7 +116,8 @@ class Turn:
                 self._body_bytes += len(body)
                 self._fairness.read(self._owner, len(body))
                 try:
-                    self.hold(self._body_bytes)
+                    if message.get("more_body") or self._body_bytes > SMALL_BYTES:
+                        self.hold(self._body_bytes)
                 except Exhausted as error:
                     await error_response(error)(self._scope, receive, send)
                     self._is_refused = True
@@ -155,5 +172,7 @@ class Turn:
 
 
 def _is_large(start: Message) -> bool:
-    sizes = [value for name, value in start["headers"] if name == b"content-length"]
-    return any(size.isdigit() and int(size) > PART_BYTES for size in sizes)
+    for name, value in start["headers"]:
+        if name == b"content-length":
+            return value.isdigit() and int(value) > PART_BYTES
+    return False

@@ -1,6 +1,6 @@
 """Headers on every answer, errors included."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -24,6 +24,40 @@ HEADERS: Mapping[str, str] = {
 ENCODED = tuple((name.encode(), value.encode()) for name, value in HEADERS.items())
 
 
+_NAMES = frozenset(name for name, _ in ENCODED)
+
+
+_TABLE = "duetty.headers"
+
+
+def headers_of(scope: Scope, name: bytes) -> list[str]:
+    """Every header of this name, which is in lower case.
+
+    The framework's own table takes longer than all that is asked of it here, and each layer would make one.
+    """
+    table = _table(scope)
+    if table is None:
+        return [value.decode("latin-1") for given, value in scope["headers"] if given == name]
+    found = table.get(name)
+    return [] if found is None else [found.decode("latin-1")]
+
+
+def header_of(scope: Scope, name: bytes) -> str:
+    """The first of this name; empty if there is none."""
+    table = _table(scope)
+    if table is None:
+        return next(iter(headers_of(scope, name)), "")
+    return table.get(name, b"").decode("latin-1")
+
+
+def _table(scope: Scope) -> dict[bytes, bytes] | None:
+    """None where a name stands more than once."""
+    if _TABLE not in scope:
+        table = dict(scope["headers"])
+        scope[_TABLE] = table if len(table) == len(scope["headers"]) else None
+    return scope[_TABLE]
+
+
 class SecurityHeaders:
     """Pure ASGI, so that it is on every answer and costs next to nothing."""
 
@@ -31,11 +65,13 @@ class SecurityHeaders:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_with_headers(message: Message) -> None:
+        def send_with_headers(message: Message) -> Awaitable[None]:
             if message["type"] in ("http.response.start", "websocket.http.response.start"):
-                given = {name for name, _ in message["headers"]}  # the page has a policy of its own
-                ours = [header for header in ENCODED if header[0] not in given]
+                ours = ENCODED
+                if not _NAMES.isdisjoint([name for name, _ in message["headers"]]):
+                    given = {name for name, _ in message["headers"]}  # the page has its own policy
+                    ours = tuple(header for header in ENCODED if header[0] not in given)
                 message["headers"] = [*message["headers"], *ours]
-            await send(message)
+            return send(message)
 
         await self._app(scope, receive, send_with_headers)

@@ -1,14 +1,14 @@
 """A route for each operation: the table says what, this says how it looks over HTTP."""
 
+import json
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Mapping
 from typing import Any
 from urllib.parse import quote, unquote
 
 import anyio
 from pydantic import BaseModel
-from pydantic_core import to_json
+from pydantic_core import PydanticSerializationError, to_json
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route as StarletteRoute
@@ -18,21 +18,19 @@ from duetty.calls import Actor, Effect
 from duetty.edges.http.arguments import Arguments, Malformed
 from duetty.edges.http.auth import Guard
 from duetty.edges.http.errors import error_response
-from duetty.edges.http.headers import DOCUMENT_POLICY
+from duetty.edges.http.headers import DOCUMENT_POLICY, header_of
 from duetty.edges.http.peer import GONE
+from duetty.edges.http.routes import Endpoint
 from duetty.edges.http.stopping import End, Stopping
 from duetty.errors import BadArguments, DuettyError, ServerStopping, TokenRevoked
 from duetty.ops import SESSION_HEADER, Dispatcher, Operation, Stream
 
-Endpoint = Callable[[Request], Awaitable[Response]]
 
-
-def operation_routes(
+def operation_endpoints(
     dispatcher: Dispatcher, guard: Guard, stopping: Stopping
-) -> list[StarletteRoute]:
-    """One for each path, so that the answer to a wrong method lists all the right ones.
-
-    What is offered for each session stands under `/session` too, for the one that is meant.
+) -> dict[str, dict[str, Endpoint]]:
+    """By path and method. What is offered for each session stands under `/session` too, for the one that
+    is meant.
     """
     by_path: dict[str, dict[str, Endpoint]] = {}
     for operation in dispatcher.operations.values():
@@ -40,6 +38,11 @@ def operation_routes(
         path, method = operation.route.path, operation.route.method
         for each in {path, path.replace("/sessions/{session}", "/session")}:
             by_path.setdefault(each, {})[method] = endpoint
+    return by_path
+
+
+def operation_routes(by_path: Mapping[str, Mapping[str, Endpoint]]) -> list[StarletteRoute]:
+    """One for each path, so that the answer to a wrong method lists all the right ones."""
     return [
         StarletteRoute(path, _ByMethod(methods), methods=list(methods))
         for path, methods in sorted(by_path.items(), key=lambda item: _order(item[0]))
@@ -111,7 +114,9 @@ async def _meant(request: Request, dispatcher: Dispatcher, actor: Actor) -> str:
 MANNER = "duetty.manner"
 """In the state of a request that came through a hub: how its caller asked there."""
 
-COMMAND_ID = "duetty-command-id"
+_PLAIN: Mapping[str, Any] = {}
+
+COMMAND_ID = b"duetty-command-id"
 """Names a call: the node that it is for does what has the same one once."""
 
 
@@ -119,8 +124,8 @@ def _manner(request: Request) -> Mapping[str, Any]:
     manner = request.scope.get("state", {}).get(MANNER)
     if manner is not None:
         return manner
-    command_id = request.headers.get(COMMAND_ID, "")
-    return {"command_id": command_id[:100]} if command_id else {}
+    command_id = header_of(request.scope, COMMAND_ID)
+    return {"command_id": command_id[:100]} if command_id else _PLAIN
 
 
 def _answer(result: object, status: int) -> Response:
@@ -134,13 +139,30 @@ def _answer(result: object, status: int) -> Response:
         if isinstance(result.content, bytes):
             return Response(result.content, media_type=result.media_type, headers=headers)
         return StreamingResponse(result.content, media_type=result.media_type, headers=headers)
-    return Response(encoded_result(result), status_code=status, media_type="application/json")
+    return JsonAnswer(encoded_result(result), status)
+
+
+class JsonAnswer(Response):
+    """The framework's own takes as long for its two headers as for all of the answer."""
+
+    def __init__(self, body: bytes, status: int = 200) -> None:
+        self.status_code = status
+        self.background = None
+        self.body = body
+        self.raw_headers = [
+            (b"content-length", b"%d" % len(body)),
+            (b"content-type", b"application/json"),
+        ]
 
 
 def encoded_result(result: object) -> bytes:
-    if isinstance(result, BaseModel):
-        return result.model_dump_json().encode("utf-8", "replace")
-    return to_json(result, inf_nan_mode="null")
+    try:
+        if isinstance(result, BaseModel):
+            return result.model_dump_json().encode()
+        return to_json(result, inf_nan_mode="null")
+    except PydanticSerializationError:  # a lone surrogate in what a tool host answered
+        plain = result.model_dump() if isinstance(result, BaseModel) else result
+        return json.dumps(plain, default=str).encode()
 
 
 async def while_wanted(
@@ -150,47 +172,70 @@ async def while_wanted(
     session, and a question to a person needs a caller who still waits. A typed command goes
     on in any case.
     """
-    ended: list[DuettyError] = []
-    scope = anyio.CancelScope()
-
-    def end(error: DuettyError) -> None:
-        ended.append(error)
-        scope.cancel()
-
-    left = BadArguments("the client went away; the command goes on")
-    revoked = TokenRevoked("unknown")
-    with (
-        scope,
-        stopping.joined(lambda: end(ServerStopping())),
-        guard.live.joined(actor, lambda: end(revoked)),
-    ):
-        async with _while_there(request, lambda: end(left)):
-            try:
-                return await call
-            except DuettyError as error:  # a task group would wrap it
-                ended.append(error)
-    raise ended[0]
-
-
-@asynccontextmanager
-async def _while_there(request: Request, left: Callable[[], None]) -> AsyncGenerator[None]:
-    """`left` is called when the client goes. Its connection says so; a request that came through a
-    hub has none of its own, and is waited for.
-    """
     connection: End | None = request.scope.get("state", {}).get(GONE)
+    ending = _Ending(anyio.CancelScope())
+    leave = guard.live.join(actor.token, ending.revoked)
+    stopping.join(ending.stopped)
     if connection is not None:
-        with connection.joined(left):
-            yield
-        return
+        connection.join(ending.left)
+    try:
+        with ending.scope:
+            if connection is None:
+                return await _watching(call, request, ending)
+            return await call
+    except DuettyError as error:
+        if ending.error is None:
+            raise
+        raise ending.error from error
+    finally:
+        leave()
+        stopping.leave(ending.stopped)
+        if connection is not None:
+            connection.leave(ending.left)
+    assert ending.error is not None
+    raise ending.error
+
+
+class _Ending:
+    """Why a wait ended before its call did. A class: closures for each of thousands of calls a second are felt."""
+
+    __slots__ = ("error", "scope")
+
+    def __init__(self, scope: anyio.CancelScope) -> None:
+        self.scope = scope
+        self.error: DuettyError | None = None
+
+    def _end(self, error: DuettyError) -> None:
+        self.error = self.error or error
+        self.scope.cancel()
+
+    def left(self) -> None:
+        self._end(BadArguments("the client went away; the command goes on"))
+
+    def stopped(self) -> None:
+        self._end(ServerStopping())
+
+    def revoked(self) -> None:
+        self._end(TokenRevoked("unknown"))
+
+
+async def _watching(call: Awaitable[Any], request: Request, ending: _Ending) -> Any:
+    """A request that came through a hub has no connection of its own that says when its client goes."""
 
     async def watch() -> None:
         while (await request.receive())["type"] != "http.disconnect":
             pass
-        left()
+        ending.left()
 
+    failed: DuettyError | None = None
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(watch)
         try:
-            yield
+            return await call
+        except DuettyError as error:  # the group would wrap it
+            failed = error
         finally:
             tasks.cancel_scope.cancel()
+    if failed is not None:
+        raise failed
+    return None  # cancelled, and the caller says why

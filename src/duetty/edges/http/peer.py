@@ -261,12 +261,18 @@ class PeerCheckedProtocol(HttpToolsProtocol):
             self._read()
 
     def _parse(self, data: bytes) -> None:
-        if not self._in_message:
+        """Most requests come whole, in one piece: those need no timer."""
+        was_in_message, had_begun = self._in_message, self._head_begun
+        if not was_in_message:
             self._head_bytes += len(data)
-            if not self._head_begun:
-                self._head_begun = True
-                self._bind(HEAD_S)
+            self._head_begun = True
         super().data_received(data)
+        if self._upgraded or self._refused:
+            return
+        if self._in_message and (not was_in_message or self._bound is None):
+            self._bind(MESSAGE_S)
+        elif self._head_begun and not had_begun:
+            self._bind(HEAD_S)
         if not self._in_message and self._head_bytes > MAX_HEAD_BYTES:
             self._refuse(
                 b"431 Request Header Fields Too Large",
@@ -309,7 +315,6 @@ class PeerCheckedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._in_message = True
         self._head_bytes = 0
-        self._bind(MESSAGE_S)
         if not self.url.startswith(b"/"):
             self._obey_target()
         super().on_headers_complete()

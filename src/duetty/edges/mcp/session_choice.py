@@ -49,25 +49,30 @@ async def _selected(calls: Calls, choice: Choice, selecting: Json) -> str:
         asked = {"remembered": choice.session_id, **selecting}
         found: Any = await calls("session.select", asked)
     except MultipleSessions as error:
-        chosen = await _asked(calls, error)
         candidates: Any = error.details["candidates"]
-        if chosen is None:
-            ids = {each["sessionId"]: each["sessionId"] for each in candidates}
-            choice.session_id = None
-            choice.offered = ids | {each["name"]: each["sessionId"] for each in candidates}
+        if (chosen := await chosen_of(calls, choice, candidates)) is None:
             raise
-        choice.session_id = chosen
-        return next(str(each["name"]) for each in candidates if each["sessionId"] == chosen)
+        return chosen
     if found.session_id != choice.session_id:
         choice.session_id = None  # that one has ended
     return str(found.session)
 
 
-async def _asked(calls: Calls, error: MultipleSessions) -> str | None:
+async def chosen_of(calls: Calls, choice: Choice, candidates: Any) -> str | None:
+    """The name of the one that was chosen before, or is now; None where no person can choose, or did."""
+    by_id: dict[str, str] = {each["sessionId"]: str(each["name"]) for each in candidates}
+    chosen = choice.session_id if choice.session_id in by_id else await _asked(calls, candidates)
+    choice.session_id = chosen
+    if chosen is None:
+        choice.offered = {id_: id_ for id_ in by_id} | {name: id_ for id_, name in by_id.items()}
+        return None
+    return by_id[chosen]
+
+
+async def _asked(calls: Calls, candidates: Any) -> str | None:
     """The id that the person at the caller's host chose; None where no person can, or did."""
     if calls.client is None or "form" not in calls.client.abilities:
         return None
-    candidates: Any = error.details["candidates"]
     ids = [each["sessionId"] for each in candidates]
     labels = [_label(each) for each in candidates]
     request = {

@@ -1,13 +1,12 @@
 """The way of a call between validation and effect: decided, asked about if need be, recorded.
 
-Every dispatch goes through `Deciding.passing`. Nothing else leads to a session.
+Every dispatch goes through `Deciding.through`. Nothing else leads to a session.
 """
 
 import secrets
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import assert_never
+from typing import TypeVar, assert_never
 
 import anyio
 
@@ -39,6 +38,8 @@ from duetty.ops.judgements import CallsTool, RunsLine, Types
 from duetty.ops.resolved_call import AnyCall, JudgedOperation
 from duetty.policy import Allow, Ask, Deny, Profile, RuleSet, decide
 from duetty.session import Registry, Session, ends_line, wait_rest
+
+T = TypeVar("T")
 
 PROMPT_S = 10.0
 """How long a shell may take to read its files, or to draw a prompt; an agent that types earlier waits."""
@@ -106,14 +107,14 @@ class Deciding:
 
     # --- a call -------------------------------------------------------------------
 
-    @asynccontextmanager
-    async def passing(
+    async def through(
         self,
         call: AnyCall,
         host: HostAsk | None,
         check: Callable[[], Awaitable[None]],
-    ) -> AsyncGenerator[Passage]:
-        """Decide, ask, record; inside runs the operation.
+        run: Callable[[Passage], Awaitable[T]],
+    ) -> T:
+        """Decide, ask, record; `run` runs the operation.
 
         Raises:
             PolicyDenied, ApprovalRejected, ApprovalExpired, ApprovalUnanswered, AuditUnavailable:
@@ -126,10 +127,7 @@ class Deciding:
         decided = self.judging.of_call(call, typing=typing, secret=secret)
         passage = Passage(call)
         if not self._is_recorded(call.operation) and isinstance(decided.decision, Allow):
-            async with self._turn(call, typing):
-                self._check_session(call)
-                yield passage
-            return
+            return await self._in_turn(passage, typing, run)
         # Recorded calls, and whatever is refused.
         can_ask = self._can_ask(decided, call.session, host)
         call_id = secrets.token_hex(6)
@@ -152,10 +150,9 @@ class Deciding:
                     passage.decided_by = "person"
                 case _:
                     assert_never(decided.decision)
-            async with self._turn(call, typing):
-                self._check_session(call)
-                yield passage
+            result = await self._in_turn(passage, typing, run)
             outcome = "done"
+            return result
         except DuettyError as error:
             outcome = error.code
             raise
@@ -190,13 +187,16 @@ class Deciding:
             case _:
                 return None, False
 
-    @asynccontextmanager
-    async def _turn(self, call: AnyCall, typing: Typing | None) -> AsyncGenerator[None]:
+    async def _in_turn(
+        self, passage: Passage, typing: Typing | None, run: Callable[[Passage], Awaitable[T]]
+    ) -> T:
         """An agent's line at a prompt is typed as a run's is: in its turn, and as it was judged.
 
         Raises:
             SessionBusy: if a run keeps the prompt, or another actor typed meanwhile.
+            SessionNotFound: if the session has gone since the call was resolved.
         """
+        call = passage.call
         session = call.session
         if (
             session is None
@@ -205,8 +205,8 @@ class Deciding:
             or call.actor.kind == "person"
             or self.profile is Profile.OPEN
         ):
-            yield
-            return
+            self._check_session(call)
+            return await run(passage)
         with anyio.move_on_after(TURN_S) as bound:
             await session.run_lock.acquire()
         if bound.cancelled_caught:
@@ -224,7 +224,8 @@ class Deciding:
                     hint="look at the screen; clear the line with the key Ctrl-C, then call again",
                     details={"state": session.state().word},
                 )
-            yield
+            self._check_session(call)
+            return await run(passage)
         finally:
             session.run_lock.release()
 

@@ -28,7 +28,7 @@ from duetty.ops.guardrail.surroundings import (
     shell_name,
     unknown_variables,
 )
-from duetty.ops.judgements import CallsTool, Judgement, RunsLine, Types
+from duetty.ops.judgements import PLAIN, CallsTool, Judgement, RunsLine, Types
 from duetty.ops.resolved_call import AnyCall
 from duetty.ops.rulebook.book import Rulebook
 from duetty.ops.rulebook.in_force import SHIPPED_RULES, ProjectRules, other_places, stricter
@@ -68,6 +68,10 @@ _SHIPPED_DIGEST = SHIPPED_RULES.digest
 _SHELL_ESCAPE = re.compile(r"!+(.+)")
 _DROP_LINE = "Ctrl-C, or a run with reset: true, drops that line; then send the whole as one run"
 _USE_RUN = "send the whole line as a run (wsh_run_command, command.run); clear this one with Ctrl-C"
+
+
+_NAMED = frozenset({"cwd", "sandbox", "shell", "session"})
+"""Arguments that a decision may depend on besides what its judgement names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +121,7 @@ class Judging:
         self._settings = settings
         self._home = home
         self._home_elsewhere = home_elsewhere(home)
+        self._plain: dict[tuple[str | None, ...], Judged] = {}
         self._remembered: dict[tuple[Judged, str, Profile], Decision] = {}
 
     @property
@@ -198,6 +203,25 @@ class Judging:
         return self.decide(judged)
 
     def _judged(self, call: AnyCall) -> Judged:
+        fields, actor = call.params.__dict__, call.actor
+        if (
+            call.session is not None
+            or call.operation.judged != PLAIN
+            or not _NAMED.isdisjoint(fields)
+        ):
+            return self._judged_anew(call)
+        # Nothing but who calls what: the same for each of thousands of calls a second.
+        named = actor.kind, actor.name, actor.conversation
+        key = call.operation.name, *named, call.call.dialect, call.call.mode
+        known = self._plain.get(key)
+        if known is None:
+            known = self._judged_anew(call)
+            if len(self._plain) >= REMEMBERED:
+                self._plain.clear()
+            self._plain[key] = known
+        return known
+
+    def _judged_anew(self, call: AnyCall) -> Judged:
         operation, params, session = call.operation, call.params, call.session
         cwd = _cwd(params, session, self._home)
         confined, network = self._confinement(call.actor, params, session)
@@ -224,7 +248,7 @@ class Judging:
         """Whether it runs in a sandbox, and whether that lets it reach the network."""
         if session is not None:
             return session.profile.sandbox != "none", session.profile.network
-        if not hasattr(params, "sandbox"):
+        if "sandbox" not in params.__dict__:
             return False, True
         asked = params.sandbox or self._settings.session_sandbox
         is_confined = asked != "none" or actor.confined is not None
@@ -510,7 +534,7 @@ def _cwd(params: Any, session: Session | None, home: str) -> str:
     """The directory that it will run in, from any of the arguments that set it: rules go by directories."""
     if session is not None:
         return session.cwd
-    if not hasattr(params, "cwd"):
+    if "cwd" not in params.__dict__:
         return ""
     cwd: str = params.cwd or "~"
     return normpath(join(home, cwd[2:] if cwd == "~" or cwd.startswith("~/") else cwd))

@@ -218,7 +218,7 @@ async def _send_message(calls: Calls, arguments: Json) -> Answer:
         message = f"{error.message}: {error.hint}"
         return Answer(content={"state": "not_configured", "message": message}, failure=message)
     content = _agent_shape(sent.info)
-    if sent.answer is not None:
+    if sent.answer:
         content["message"] = sent.answer
     failed_with = sent.info.reason if sent.info.state == "failed" else None
     return Answer(content=content, failure=failed_with)

@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Any, cast, get_args
 
 from duetty.edges.mcp.dialect import Answer, Calls, Dialect, Json, Tool, shortened
-from duetty.errors import DuettyError
+from duetty.edges.mcp.session_choice import chosen_of
+from duetty.errors import DuettyError, MultipleSessions
 from duetty.ops import cut_off_failure
 from duetty.wire.contract import Action, TerminalAnswer, TerminalParams
 
@@ -28,7 +29,7 @@ look with read_output first."""
 
 async def _terminal(calls: Calls, arguments: Json) -> Answer:
     try:
-        answer: TerminalAnswer = await calls(OPERATION, _with_directory(calls, arguments))
+        answer = await _acted(calls, _with_directory(calls, arguments))
     except DuettyError as error:
         if not error.code.startswith("PM_TERM_"):
             raise
@@ -37,6 +38,27 @@ async def _terminal(calls: Calls, arguments: Json) -> Answer:
         content=answer.model_dump(mode="json"),
         text=answer.model_dump(mode="json", exclude_none=True),
     )
+
+
+async def _acted(calls: Calls, asked: Json) -> TerminalAnswer:
+    """Where several terminals could be meant, with the one that was chosen, or is chosen now."""
+    if (named := _named(asked)) is not None:
+        calls.choice.named(named)
+    try:
+        return await calls(OPERATION, asked)
+    except DuettyError as error:
+        if error.details.get("reason") != MultipleSessions.code:
+            raise
+        chosen = await chosen_of(calls, calls.choice, error.details["candidates"])
+        if chosen is None:
+            raise
+    return await calls(OPERATION, {**asked, "target": {"session": chosen}})
+
+
+def _named(asked: Json) -> str | None:
+    target = asked.get("target")
+    named = cast("Json", target).get("session") if isinstance(target, dict) else None
+    return named if isinstance(named, str) else None
 
 
 def _failed(error: DuettyError) -> Answer:
