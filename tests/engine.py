@@ -105,6 +105,7 @@ async def running_engine(
                 stop=lambda keep: None,
                 is_persistent=lambda: True,
                 persist=lambda stays: None,
+                put_aside=list,
             )
             services = Services(
                 node=node,

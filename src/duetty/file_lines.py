@@ -2,7 +2,6 @@
 
 import json
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from typing import cast
 
@@ -30,6 +29,8 @@ def toml_line(text: str, keys: Sequence[str]) -> int:
 
 
 def _first_with(text: str, keys: Sequence[str]) -> int | None:
+    import tomllib  # not for every command that has settings
+
     rows = text.split("\n")
     tries = 0
     for at, row in enumerate(rows):

@@ -102,6 +102,7 @@ from duetty.platform.capabilities import check_required
 from duetty.platform.orphans import adopt_orphans, forget_ended
 from duetty.platform.short_turns import ask_short_turns
 from duetty.policy import compile_patterns
+from duetty.private_file import all_put_aside
 from duetty.processes import Processes
 from duetty.session import Keeping, RecordedRun, Registry, Session
 from duetty.startup.instance_lock import locked
@@ -456,6 +457,7 @@ class Server:
                 stop=self.stop,
                 is_persistent=lambda: not self._ephemeral,
                 persist=self._persist,
+                put_aside=lambda: [each.name for each in all_put_aside(self._paths.state)],
                 new_link=lambda user: f"{self._url}/login?code={access.new_link_code(user)}",
             ),
             settings=self._settings,

@@ -57,6 +57,10 @@ def coloured_cells(server: ServerProcess) -> int:
 
 
 def token_of(server: ServerProcess, credential: Credential) -> str:
+    """A new one; those of earlier attacks end, and with them what they hold for so long as half an hour."""
+    for earlier in server.client.get("/tokens"):
+        if earlier["kind"] == "token" and earlier["valid"]:
+            server.client.delete(f"/tokens/{earlier['id']}")
     if credential in ("none", "user"):
         return ""
     if credential == "node":

@@ -98,3 +98,43 @@ def test_damaged_segments_settings_and_choices_are_explained(server: ServerProce
     assert "no_such" in str(kinds["settings"]["summary"])
     assert impossible.returncode != 0
     assert unknown.returncode != 0
+
+
+def test_small_files_that_are_damaged_are_named_put_aside_and_never_written_over(
+    server: ServerProcess,
+) -> None:
+    server.client.post("/users", {"name": "ada"})
+    stop(server)
+    paths = server.paths
+    kept = paths.users_file.read_bytes()
+    damaged = {
+        paths.users_file: b"[" * 100_000,
+        paths.servers_file: b'{"servers": 5}',
+        paths.join_file: b'{"hub": "no address", "token": ""}',
+        paths.hub_file: b"\xff\x00no json",
+        paths.state / "upstreams.json": b"{}",
+        paths.state / "upstream-projects.json": b"[]",
+        paths.node_key_file: b"short",
+    }
+    for file, damage in damaged.items():
+        file.write_bytes(damage)
+
+    server.start()
+    server.client.post("/users", {"name": "eve"})  # which writes the file anew
+    told = server.client.get("/server/info")["degraded"]["files"]
+    names = {str(each["name"]) for each in listed(server)}
+    stop(server)
+    aside = paths.state / "users.json.unreadable"
+    found = aside.read_bytes()
+    aside.write_bytes(kept)
+    restored = server.command("repair", "restore", aside.name)
+    for name in names - {aside.name}:
+        (paths.state / name).unlink()
+    server.start()
+
+    assert names == {f"{each.name}.unreadable" for each in damaged}
+    assert all(name in told for name in names)
+    assert found == damaged[paths.users_file]
+    assert restored.returncode == 0, restored.stderr
+    assert [each["name"] for each in server.client.get("/users")] == ["ada"]
+    assert "files" not in server.client.get("/server/info")["degraded"]

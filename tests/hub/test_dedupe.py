@@ -1,5 +1,6 @@
 """A command runs once, whatever is asked twice and whoever restarts."""
 
+from contextlib import closing
 from pathlib import Path
 
 import anyio
@@ -118,3 +119,13 @@ async def test_only_the_last_commands_are_kept() -> None:
     dedupe.close()
 
     assert run.ran == 26
+
+
+async def test_a_damaged_memory_is_put_aside_and_a_new_one_begins(tmp_path: Path) -> None:
+    file = tmp_path / "commands.db"
+    file.write_bytes(b"no database" * 1_000)
+
+    with closing(Dedupe(file)) as dedupe:
+        assert await dedupe.once("ada", "1", b"x", Counted()) == b"done"
+
+    assert (tmp_path / "commands.db.unreadable").read_bytes().startswith(b"no database")

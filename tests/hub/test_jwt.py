@@ -118,10 +118,11 @@ def test_a_good_token_is_its_users_with_the_scopes_that_a_user_may_have(
         {"aud": None},
         {"exp": 1},
         {"exp": None},
+        {"exp": 10**400},
         {"sub": None},
         {"sub": "nobody-here"},
     ],
-    ids=json.dumps,
+    ids=lambda changed: json.dumps(changed)[:40],
 )
 def test_a_token_of_another_issuer_audience_time_or_user_is_refused(
     hub: Servers, provider: Provider, changed: dict[str, Any]

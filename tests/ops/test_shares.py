@@ -38,6 +38,13 @@ def test_the_person_at_this_machine_has_no_share() -> None:
     assert taken(bound(10, each=0.4, for_people=0.3), LOCAL) == 10
 
 
+def test_a_host_at_the_unix_socket_has_room_that_agents_with_tokens_leave() -> None:
+    host = Actor(kind="agent", name="local")
+    shares = bound(10, each=0.4, for_people=0.4)
+
+    assert [taken(shares, each) for each in (AGENT, OTHER, host, BROWSER)] == [4, 2, 2, 2]
+
+
 def test_what_is_given_back_can_be_taken_again_and_is_given_back_once() -> None:
     shares = bound(2, each=0.5)
     give_back = shares.take(AGENT)

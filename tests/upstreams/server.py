@@ -240,6 +240,8 @@ def speak_http(port_file: Path) -> None:
                 # As one that was made before there was another era.
                 await Response("no session", status_code=400)(scope, receive, send)
                 return
+            if scope["method"] == "DELETE" and b"mcp-session-id" in dict(scope["headers"]):
+                port_file.with_name("ended").touch()
             await manager.handle_request(scope, receive, send)
 
     listener = socket.socket()

@@ -103,6 +103,7 @@ async def test_each_era_is_spoken_to_a_server_elsewhere(tmp_path: Path, era: str
                 prompt = await upstreams.prompt("it", "greet", {"who": "Ada"})
                 await upstreams.call("it", "change", {"to": "Says it again."})
                 await until(upstreams, lambda: upstream.state == "ready" and changed(upstream))
+        assert (tmp_path / "ended").exists() is (era == "2025")  # only there is a session to end
     finally:
         elsewhere.end()
 

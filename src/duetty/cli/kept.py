@@ -9,8 +9,9 @@ from typing import Literal
 
 from duetty.config import Paths, load_settings
 from duetty.errors import BadArguments, DuettyError, Unavailable
+from duetty.private_file import all_put_aside
 
-Kind = Literal["database", "journal", "choices", "settings"]
+Kind = Literal["database", "journal", "choices", "lost", "settings"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +30,7 @@ def kept(paths: Paths) -> Iterator[Kept]:
     """Everything that was found damaged and is still there."""
     yield from _settings(paths)
     yield from _databases(paths)
-    yield from _choices(paths)
+    yield from _put_aside(paths)
     yield from _journals(paths)
 
 
@@ -103,14 +104,28 @@ def _databases(paths: Paths) -> Iterator[Kept]:
         )
 
 
-def _choices(paths: Paths) -> Iterator[Kept]:
-    for path in sorted(paths.state.glob("*.unreadable")):
+def _put_aside(paths: Paths) -> Iterator[Kept]:
+    known = {
+        paths.users_file: "The users of this hub and what they share could not be read: there are none now",
+        paths.hub_file: "What this hub keeps, such as tokens that were revoked, could not be read and is forgotten",
+        paths.join_file: "Which hub this server joined could not be read: it joins none",
+        paths.servers_file: "Which servers this one speaks for could not be read: it speaks for none",
+    }
+    lost = {
+        paths.node_key_file: "The key by which hubs knew this machine was damaged: there is a new one, and hubs see a new machine",
+        paths.commands_file: "What this machine ran for a hub could not be read: a command that is asked for again may run again",
+    }
+    accepted = "What was accepted of other MCP servers could not be read, so it is asked again"
+    for path in all_put_aside(paths.state):
+        file = path.with_suffix("")
+        gone = lost.get(file)
         yield Kept(
             name=path.name,
-            kind="choices",
+            kind="choices" if gone is None else "lost",
             path=path,
-            summary="What was accepted of other MCP servers could not be read, so it is asked again. Mend the JSON by hand and restore, or discard",
-            can_restore=True,
+            summary=gone
+            or f"{known.get(file, accepted)}. Mend the JSON by hand and restore, or discard",
+            can_restore=gone is None,
             can_discard=True,
         )
 

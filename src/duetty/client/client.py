@@ -44,7 +44,8 @@ class RemoteError(DuettyError):
 
 def _hint(code: str, place: Path | HubAddress | None, details: Mapping[str, Any]) -> str | None:
     """What to type here, where the server's own hint is for programs, or for who runs it."""
-    if code == "server_not_found":
+    is_far = isinstance(place, HubAddress)
+    if code == "server_not_found" or (code == "server_unavailable" and is_far):
         named = f" --hub {place}" if isinstance(place, HubAddress) else ""
         return f"`duetty servers{named}` lists them"
     if code == "multiple_machines":

@@ -8,6 +8,7 @@ command began is on disk before it runs: after a crash its id is not run again, 
 hears that it may have run.
 """
 
+import logging
 import sqlite3
 from collections.abc import Awaitable, Callable
 from contextlib import closing
@@ -19,12 +20,38 @@ import anyio
 import anyio.abc
 
 from duetty.errors import CommandIdReused, ResultNotKept
+from duetty.private_file import put_aside
 
 KEPT_COMMANDS = 1_000
 KEPT_BYTES = 256 * 1024
 """Of one answer. Of a larger one only that it ran."""
 
 MAX_ID_CHARS = 200
+
+
+_TABLE = """
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = NORMAL;
+CREATE TABLE IF NOT EXISTS commands (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    key TEXT UNIQUE NOT NULL,
+    digest BLOB NOT NULL,
+    state TEXT NOT NULL,
+    answer BLOB
+);
+"""
+
+log = logging.getLogger("duetty.hub")
+
+
+def _opened(file: Path | None) -> sqlite3.Connection:
+    database = sqlite3.connect(file or ":memory:", isolation_level=None)
+    try:
+        database.executescript(_TABLE)
+    except sqlite3.Error:
+        database.close()
+        raise
+    return database
 
 
 @dataclass(slots=True)
@@ -50,20 +77,15 @@ class Dedupe:
         self._kept = kept
         self._tasks = tasks
         self._running: dict[str, _Running] = {}
-        self._database = sqlite3.connect(file or ":memory:", isolation_level=None)
-        self._database.executescript(
-            """
-            PRAGMA journal_mode = WAL;
-            PRAGMA synchronous = NORMAL;
-            CREATE TABLE IF NOT EXISTS commands (
-                number INTEGER PRIMARY KEY AUTOINCREMENT,
-                key TEXT UNIQUE NOT NULL,
-                digest BLOB NOT NULL,
-                state TEXT NOT NULL,
-                answer BLOB
-            );
-            """
-        )
+        try:
+            self._database = _opened(file)
+        except sqlite3.DatabaseError as error:
+            damaged = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
+            if file is None or error.sqlite_errorcode not in damaged:
+                raise
+            log.warning("commands_damaged", extra={"file": str(file)})
+            put_aside(file)
+            self._database = _opened(file)
 
     def close(self) -> None:
         self._database.close()

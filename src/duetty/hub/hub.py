@@ -1,11 +1,9 @@
 """The other nodes: added by a person and dialled, or such that dialled us; each with its user."""
 
-import json
 import logging
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, cast
 
 import anyio
 import anyio.abc
@@ -25,7 +23,7 @@ from duetty.hub.joined_node import Hello, JoinedLink
 from duetty.hub.links import DialledLink
 from duetty.hub.network import Network
 from duetty.hub.nodes import DRAINING, Identity, RemoteNode
-from duetty.private_file import write_private
+from duetty.private_file import read_private, write_private
 
 log = logging.getLogger("duetty.hub")
 
@@ -286,14 +284,8 @@ class Hub:
 
     def restore(self) -> None:
         """Take up the nodes that were added before."""
-        try:
-            kept = json.loads(self._file.read_text(encoding="utf-8"))["servers"]
-        except FileNotFoundError:
-            return
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-            log.warning("servers_unreadable", extra={"file": str(self._file), "reason": str(error)})
-            return
-        for each in cast("list[dict[str, Any]]", kept)[:MAX_NODES]:
+        kept = read_private(self._file, lambda kept: [dict(each) for each in kept["servers"]])
+        for each in (kept or [])[:MAX_NODES]:
             try:
                 node = self._dialled(parse_address(each["address"]), each.get("token"))
             except (DuettyError, KeyError, TypeError) as error:

@@ -32,7 +32,7 @@ from duetty.hub.joined_node import HELLO_S, no_common, unpacked
 from duetty.hub.network import Network
 from duetty.hub.nodes import DRAINING, REPLACED
 from duetty.hub.streams import PROTOCOLS, Frame, LinkBroken, Stream, Streams, common_protocol
-from duetty.private_file import write_private
+from duetty.private_file import read_private, write_private
 
 log = logging.getLogger("duetty.join")
 
@@ -296,17 +296,16 @@ class Membership:
 
     def restore(self, default: str = "", token: str = "") -> None:
         """Join what was joined before, or what the settings say."""
+        was_there = self._file.exists()
+        kept = read_private(self._file, _joined)
+        if kept is None and (was_there or not default or not token):
+            return
         try:
-            kept = cast("dict[str, str]", json.loads(self._file.read_text(encoding="utf-8")))
-            address, token = parse_address(kept["hub"]), kept["token"]
+            address, token = kept or (parse_address(default), token)
             if default and str(parse_address(default)) != str(address):
                 log.warning("hub_of_settings_differs", extra={"hub": default})
-        except FileNotFoundError:
-            if not default or not token:
-                return
-            address = parse_address(default)
-        except (OSError, ValueError, KeyError, TypeError, RecursionError, BadArguments) as error:
-            log.warning("join_unreadable", extra={"reason": str(error)})
+        except BadArguments as error:
+            log.warning("hub_of_settings_unusable", extra={"reason": str(error)})
             return
         self._use(*self._begin(address, token))
 
@@ -334,6 +333,13 @@ class Membership:
             write_private(self._file, kept)
         except OSError as error:
             raise StateUnwritable(f"cannot write {self._file}: {error.strerror}") from error
+
+
+def _joined(kept: Any) -> tuple[Address, str]:
+    try:
+        return parse_address(kept["hub"]), str(kept["token"])
+    except BadArguments as error:
+        raise ValueError(error.message) from error
 
 
 class _Replaced(Exception):

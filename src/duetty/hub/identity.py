@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from duetty.errors import StateUnwritable
+from duetty.private_file import put_aside
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -75,7 +76,7 @@ def load_key(path: Path) -> NodeKey:
             return NodeKey(path.read_bytes())
         except ValueError:
             # The server starts all the same; hubs see a new machine.
-            path.replace(path.with_name(f"{path.name}.damaged"))
+            put_aside(path)
             log.warning("node_key_damaged", extra={"file": str(path)})
             _make_key(path)
             return NodeKey(path.read_bytes())

@@ -150,7 +150,11 @@ class JwtTokens:
         user = claims.get(provider.user_claim)
         if not isinstance(user, str) or not user:
             return None
-        return Claims(user=user, scopes=_scopes(claims), expires_s=float(claims["exp"]) + LEEWAY_S)
+        try:
+            expires_s = float(claims["exp"]) + LEEWAY_S
+        except OverflowError:  # a number of hundreds of digits
+            return None
+        return Claims(user=user, scopes=_scopes(claims), expires_s=expires_s)
 
 
 def _split(url: str) -> tuple[str, str, str]:

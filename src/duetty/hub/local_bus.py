@@ -4,13 +4,12 @@ Members of one `LocalNetwork` are to each other what replicas on NATS are, which
 run two of them.
 """
 
-import json
 import logging
 from base64 import b64decode, b64encode
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar
 
 import anyio
 import anyio.abc
@@ -30,7 +29,7 @@ from duetty.hub.bus import (
     Serve,
     ServingFailed,
 )
-from duetty.private_file import write_private
+from duetty.private_file import read_private, write_private
 
 log = logging.getLogger("duetty.hub")
 
@@ -67,14 +66,8 @@ class LocalNetwork:
         self._is_unsaved = False
         self._joined = 0
         self._members: list[LocalBus] = []
-        try:
-            text = "{}" if file is None else file.read_text(encoding="utf-8")
-            kept = cast("dict[str, str]", json.loads(text))
-            self.held = {key: Held(b64decode(text), self._next()) for key, text in kept.items()}
-        except FileNotFoundError:
-            pass
-        except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
-            log.warning("hub_file_unreadable", extra={"file": str(file), "reason": str(error)})
+        if file is not None:
+            self.held = read_private(file, self._restored) or {}
 
     @asynccontextmanager
     async def bus(self, name: str) -> AsyncGenerator["LocalBus"]:
@@ -91,6 +84,9 @@ class LocalNetwork:
                 self._members.remove(bus)
                 self._save()
                 tasks.cancel_scope.cancel()
+
+    def _restored(self, kept: Any) -> dict[str, Held]:
+        return {key: Held(b64decode(text), self._next()) for key, text in kept.items()}
 
     def _next(self) -> int:
         self._rev += 1

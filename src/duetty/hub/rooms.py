@@ -262,7 +262,7 @@ class Room:
                 await self._cancel(command_id)
 
     async def _make_room(self) -> None:
-        """What nobody waits for any more goes, the oldest first.
+        """A call without a caller that waits goes, the oldest first.
 
         Raises:
             RoomBusy: if there is none.

@@ -1,6 +1,5 @@
 """Users of a hub, and what they share with each other. Tokens are kept elsewhere, by their hashes."""
 
-import json
 import logging
 import re
 import secrets
@@ -8,7 +7,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from duetty.calls import Scope
 from duetty.clock import Clock, ForwardClock
@@ -20,7 +19,7 @@ from duetty.errors import (
     UserExists,
     UserNotFound,
 )
-from duetty.private_file import write_private
+from duetty.private_file import read_private, write_private
 
 log = logging.getLogger("duetty.hub")
 
@@ -87,14 +86,13 @@ class Users:
         self._on_change = changed
 
     def restore(self) -> None:
-        try:
-            kept = cast("dict[str, Any]", json.loads(self._file.read_text(encoding="utf-8")))
-            self._users = {each["name"]: User(**each) for each in kept["users"]}
-            self._shares = {each["id"]: Share(**each) for each in kept["shares"]}
-        except FileNotFoundError:
-            return
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            log.warning("users_unreadable", extra={"file": str(self._file), "reason": str(error)})
+        def shape(kept: Any) -> tuple[dict[str, User], dict[str, Share]]:
+            return (
+                {each["name"]: User(**each) for each in kept["users"]},
+                {each["id"]: Share(**each) for each in kept["shares"]},
+            )
+
+        self._users, self._shares = read_private(self._file, shape) or ({}, {})
 
     # --- users --------------------------------------------------------------------
 

@@ -49,6 +49,8 @@ async def _status(params: Nothing, services: Services, actor: Actor) -> ServerSt
         degraded["journal"] = "; ".join(
             f"{each.name}: {each.journal.damage}" for each in damaged[:5]
         )
+    if aside := node.put_aside():
+        degraded["files"] = f"found damaged and put aside: {', '.join(aside)} (`duetty repair`)"
     if services.trail.degraded:
         degraded["audit"] = services.trail.degraded
     return ServerStatus(

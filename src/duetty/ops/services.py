@@ -1,6 +1,6 @@
 """What an operation may use, gathered by the server and handed to each run."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -43,6 +43,9 @@ class Node:
     """Whether it stays when no session and no client is left."""
 
     persist: Callable[[bool], None]
+
+    put_aside: Callable[[], Sequence[str]]
+    """Names of files that were found damaged, and are not in use."""
 
     @property
     def server_id(self) -> str:

@@ -57,7 +57,10 @@ class Shares:
         """
         is_person = actor.kind == "person"
         in_all = self._most()
-        most = in_all if is_person else in_all - int(in_all * self._for_people)
+        reserve = 0 if is_person else int(in_all * self._for_people)
+        if not is_person and actor.token is None and not actor.source:
+            reserve //= 2  # hosts at the unix socket come before agents with a token
+        most = in_all - reserve
         owners = [(place, "")]
         # The person at this machine needs no share: only they use the unix socket.
         if not (is_person and actor.token is None):

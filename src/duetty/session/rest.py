@@ -1,5 +1,6 @@
 """Waiting until a shell is at rest: it has read all that was typed, and says no more."""
 
+from duetty.blocks import Phase
 from duetty.session.line import SETTLE_S
 from duetty.session.pump import INTERRUPT
 from duetty.session.session import Session
@@ -28,13 +29,19 @@ async def wait_rest(session: Session) -> bool:
     """Until the shell has shown what was typed; False when something else has begun meanwhile."""
     prompt = session.prompt
     phase = prompt.phase
+    was_deaf = False
     for _ in range(REST_LOOKS):
         if session.is_exited:
             return True
         if await is_at_rest(session):
             if session.is_exited:
                 return True
-            if not prompt.line.take_deaf(prompt.count):
+            is_deaf = prompt.line.take_deaf(prompt.count)
+            is_empty = phase in (Phase.INPUT, Phase.PROMPT) and not prompt.has_half_line()
+            if is_deaf and was_deaf and is_empty:
+                return True  # fish draws no prompt for a Ctrl-C on an empty line
+            was_deaf = was_deaf or is_deaf
+            if not is_deaf:
                 if not prompt.line.is_pressed_again:
                     return True
                 # It may have heard both: the second one takes what is typed meanwhile.

@@ -88,6 +88,8 @@ _ENDS_BLOCKS = re.compile(r"i?python|pypy|bpython|ptpython")
 _PROMPT = re.compile(r"\W{0,8}")
 """What a program shows before a line that goes on."""
 
+_EXITS = re.compile(r"\b(?:exit|logout)\b")
+
 _LEAVES_SCREEN = re.compile(rb"\x1b\[\?(?:1049|1047|47)l")
 
 MAX_ECHO_BYTES = 16 * 1024
@@ -222,8 +224,18 @@ class Run:
     async def wait(self) -> None:
         """Until the line has an end; sets `completed_by`."""
         await self._wait_end()
+        if self.completed_by == "mark" and _EXITS.search(self.line):
+            await self._wait_gone()
         if self.session.profile.shell_kind.keeps_refused_line and self.completed_by == "mark":
             await self._clear_line()
+
+    async def _wait_gone(self) -> None:
+        """A shell that announces the end of `exit` too, as fish does, ends a moment later."""
+        with anyio.move_on_after(PROMPT_READY_S):
+            while self.session.prompt.phase is not Phase.INPUT and not self.session.is_exited:
+                await self.session.pulse.wait()
+        if self.session.is_exited:
+            self.completed_by = "exit"
 
     async def _clear_line(self) -> None:
         """Take back a line that the shell refused and kept in its editor."""
@@ -339,10 +351,13 @@ class Run:
     async def _wait_prompt(self) -> None:
         """The shell cannot read while it draws its prompt: typed now, the echo would be doubled."""
         session = self.session
+        began_s = self.clock.monotonic_s()
         while session.prompt.phase in (Phase.DONE, Phase.PROMPT) and not session.is_exited:
-            is_woken = await session.pulse.nap(PROMPT_READY_S)
-            # One that takes this long to draw may never end; fish that was interrupted draws none.
-            if not is_woken and (session.prompt.phase is Phase.PROMPT or await is_at_rest(session)):
+            is_woken = await session.pulse.nap(STABLE_S)
+            # fish that was interrupted draws none; one that takes so long to draw may never end.
+            is_late = self.clock.monotonic_s() - began_s >= PROMPT_READY_S
+            is_drawing = session.prompt.phase is Phase.PROMPT
+            if not is_woken and ((is_drawing and is_late) or await is_at_rest(session)):
                 return
             await self._wait_reader()  # another actor may have typed ahead
 

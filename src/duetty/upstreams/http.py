@@ -4,10 +4,11 @@ import logging
 import os
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import anyio
 import anyio.to_thread
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
@@ -21,6 +22,9 @@ from duetty.upstreams.upstream_settings import Address, OAuth, UpstreamOrder, ex
 log = logging.getLogger("duetty.upstreams")
 
 CONNECT_S = 15.0
+END_S = 2.0
+"""For the other side to hear that its session has ended."""
+
 MAX_TOKEN_BYTES = 16_384
 
 
@@ -46,11 +50,15 @@ class _Transport(httpx2.AsyncHTTPTransport):
     def __init__(self, answers: Answers, tls: ssl.SSLContext | None) -> None:
         super().__init__(verify=True if tls is None else tls)
         self._answers = answers
+        self.session: dict[str, str] = {}
+        """Headers by which the other side knows it, where it keeps one."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         response = await super().handle_async_request(request)
         if response.status_code in (401, 403):
             self._answers.refused = response.status_code
+        for headers in (request.headers, response.headers):
+            self.session |= {name: headers[name] for name in _OF_SESSION if name in headers}
         kind = response.headers.get("content-type", "").lower()
         if not kind.startswith("text/event-stream"):
             assert isinstance(response.stream, httpx2.AsyncByteStream)
@@ -81,17 +89,33 @@ async def reaching(
     # What is packed could unpack to anything.
     headers["Accept-Encoding"] = "identity"
     timeout = httpx2.Timeout(CONNECT_S, read=None)
-    async with (
-        httpx2.AsyncClient(
-            headers=headers, timeout=timeout, transport=_Transport(answers, tls), auth=auth
-        ) as client,
-        streamable_http_client(
-            expanded(address.url, environment),
-            http_client=client,
-            max_sse_event_size=MAX_MESSAGE_BYTES,
-        ) as streams,
-    ):
-        yield streams
+    transport, url = _Transport(answers, tls), expanded(address.url, environment)
+    async with httpx2.AsyncClient(
+        headers=headers, timeout=timeout, transport=transport, auth=auth
+    ) as client:
+        try:
+            async with streamable_http_client(
+                url,
+                http_client=client,
+                terminate_on_close=False,  # it would be cancelled with all the rest
+                max_sse_event_size=MAX_MESSAGE_BYTES,
+            ) as streams:
+                yield streams
+        finally:
+            await _end_session(client, url, transport.session)
+
+
+_SESSION = "mcp-session-id"
+_OF_SESSION = (_SESSION, "mcp-protocol-version")
+
+
+async def _end_session(client: httpx2.AsyncClient, url: str, session: Mapping[str, str]) -> None:
+    """The other side need not keep what nobody will ask for."""
+    if _SESSION not in session:
+        return
+    with anyio.CancelScope(shield=True, deadline=anyio.current_time() + END_S):
+        with suppress(httpx2.HTTPError):
+            await client.delete(url, headers=session)
 
 
 async def log_in(order: UpstreamOrder, around: Surroundings, attempt: LoginAttempt) -> None:

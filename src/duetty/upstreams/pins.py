@@ -6,7 +6,6 @@ another server, and begins anew.
 """
 
 import json
-import logging
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,14 +13,12 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from duetty.errors import StateUnwritable
+from duetty.private_file import read_private
 from duetty.upstreams.tools import Difference, Tool, canonical, differences
 
 PinState = Literal["known", "new", "changed"]
 
 VERSION = 1
-MAX_FILE_BYTES = 256 * 1024 * 1024
-
-log = logging.getLogger("duetty.upstreams")
 
 
 @dataclass(slots=True)
@@ -169,18 +166,11 @@ class Pins:
 
 def _read(path: Path) -> dict[str, _Choices]:
     """What is there; a file that cannot be read accepts nothing, and is put aside."""
-    try:
-        with path.open("rb") as file:
-            raw = file.read(MAX_FILE_BYTES)
-    except FileNotFoundError:
-        return {}
-    try:
-        tables = json.loads(raw)["upstreams"]
-        return {name: _choices_from(each) for name, each in tables.items()}
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        log.warning("upstream_pins_unreadable", extra={"reason": type(error).__name__})
-        path.replace(path.with_name(f"{path.name}.unreadable"))
-        return {}
+
+    def shape(kept: Any) -> dict[str, _Choices]:
+        return {name: _choices_from(each) for name, each in kept["upstreams"].items()}
+
+    return read_private(path, shape) or {}
 
 
 def _choices_from(table: Any) -> _Choices:

@@ -16,6 +16,7 @@ from typing import Any, Literal, cast
 
 from duetty.errors import BadSetting, DuettyError, FingerprintChanged, NotFound, StateUnwritable
 from duetty.file_lines import json_line, mistake
+from duetty.private_file import read_private
 from duetty.upstreams.upstream_settings import (
     KEYS,
     NAME,
@@ -276,13 +277,11 @@ _LAST = frozenset(Path(each).name for each in FILES)
 
 def _read(path: Path) -> dict[str, str]:
     """What is there; a file that cannot be read accepts nothing."""
-    try:
-        files: Any = json.loads(path.read_bytes())["files"]
-        return {str(file): str(fingerprint) for file, fingerprint in files.items()}
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return {}
+
+    def shape(kept: Any) -> dict[str, str]:
+        return {str(file): str(fingerprint) for file, fingerprint in kept["files"].items()}
+
+    return read_private(path, shape) or {}
 
 
 def sanitised(name: str) -> str | None:

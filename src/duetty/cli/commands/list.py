@@ -72,39 +72,42 @@ def run(arguments: argparse.Namespace) -> int:
         print("No sessions. `duetty` alone opens one.")
     else:
         is_far = arguments.everywhere or arguments.hub is not None
-        several = is_far or len({each["server"] for each in sessions}) > 1
-        # One of another server may be older than this word.
-        levels = [each.get("sandbox", "none") for each in sessions]
-        confined = any(level != "none" for level in levels)
-        as_table(
-            (
-                "NAME",
-                *(("SERVER",) if several else ()),
-                "STATE",
-                *(("SANDBOX",) if confined else ()),
-                "COMMAND",
-                "DIRECTORY",
-                "SIZE",
-                "VIEWERS",
-                "LAST ACTIVITY",
-                "TAGS",
-            ),
-            [
-                (
-                    each["name"],
-                    *((each["server"],) if several else ()),
-                    _state(each),
-                    *((level if level != "none" else "",) if confined else ()),
-                    each["command"],
-                    each["cwd"],
-                    f"{each['cols']}x{each['rows']}" if each["cols"] else "",
-                    str(each["clients"]),
-                    age(each["last_activity_ms"]),
-                    ", ".join(each["tags"]),
-                )
-                for each, level in zip(sessions, levels, strict=True)
-            ],
-            styles={"NAME": lambda _: "bold", "STATE": state_style},
-            spare=("VIEWERS", "SIZE", "LAST ACTIVITY", "TAGS", "DIRECTORY"),
-        )
+        _show(sessions, with_server=is_far or len({each["server"] for each in sessions}) > 1)
     return 0
+
+
+def _show(sessions: list[dict[str, Any]], *, with_server: bool) -> None:
+    # One of another server may be older than this word.
+    levels = [each.get("sandbox", "none") for each in sessions]
+    confined = any(level != "none" for level in levels)
+    as_table(
+        (
+            "NAME",
+            *(("SERVER",) if with_server else ()),
+            "STATE",
+            *(("SANDBOX",) if confined else ()),
+            "COMMAND",
+            "DIRECTORY",
+            "SIZE",
+            "VIEWERS",
+            "LAST ACTIVITY",
+            "TAGS",
+        ),
+        [
+            (
+                each["name"],
+                *((each["server"],) if with_server else ()),
+                _state(each),
+                *((level if level != "none" else "",) if confined else ()),
+                each["command"],
+                each["cwd"],
+                f"{each['cols']}x{each['rows']}" if each["cols"] else "",
+                str(each["clients"]),
+                age(each["last_activity_ms"]),
+                ", ".join(each["tags"]),
+            )
+            for each, level in zip(sessions, levels, strict=True)
+        ],
+        styles={"NAME": lambda _: "bold", "STATE": state_style},
+        spare=("VIEWERS", "SIZE", "LAST ACTIVITY", "TAGS", "DIRECTORY"),
+    )

@@ -21,8 +21,8 @@ PART_BYTES = 256 * 1024
 SMALL_BYTES = 16 * 1024
 """A body that is whole and no larger takes no more memory than its connection, which is counted."""
 
-TOLD_S = 0.001
-"""Of the loop's time: so much, and less, may be told later."""
+PUT_DOWN_S = 0.001
+"""Of the loop's time: so much, and less, may be put down later."""
 
 TURN = "duetty.turn"
 """In the state of a request or a WebSocket: its `Turn`."""
@@ -40,7 +40,7 @@ class Fair:
         try:
             await timed(self._app(scope, *turn.between(receive, send)), turn.ran)
         finally:
-            turn.tell()
+            turn.put_down()
             turn.hold(0)
 
 
@@ -71,7 +71,7 @@ class Turn:
         """
         if self._on_connection is not None:
             self._on_connection(actor)
-        self.tell()  # what was before is the connection's
+        self.put_down()  # what was before is the connection's
         self._actor = actor
         self._owner = actor.identity
         self._is_free = is_free(actor)
@@ -86,12 +86,12 @@ class Turn:
             )
 
     def ran(self, seconds: float) -> None:
-        """Short turns are told together: most requests have two of them."""
+        """Short turns are put down together: most requests have two of them."""
         self._ran_s += seconds
-        if self._ran_s > TOLD_S:
-            self.tell()
+        if self._ran_s > PUT_DOWN_S:
+            self.put_down()
 
-    def tell(self) -> None:
+    def put_down(self) -> None:
         if self._ran_s and not self._is_free:
             self._fairness.ran(self._owner, self._ran_s)
         self._ran_s = 0.0
