@@ -50,7 +50,12 @@ def by_tool(person: httpx.Client, tool: str, **arguments: Any) -> str:
 
 
 def by_room(person: httpx.Client, session: str) -> str:
-    body: dict[str, Any] = {"commandId": session, "tool": "screen.get", "args": {}, "secret": SECRET}
+    body: dict[str, Any] = {
+        "commandId": session,
+        "tool": "screen.get",
+        "args": {},
+        "secret": SECRET,
+    }
     return person.post(f"/rooms/{session}", json=body).text
 
 
