@@ -17,13 +17,22 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
 from types import FrameType
 from typing import IO, Any, NoReturn
 
 MESSAGE_BYTES = 256 * 1024
 START_S = 180
+
+LATER = (
+    "cryptography.hazmat.primitives.asymmetric.ec",
+    "cryptography.hazmat.primitives.asymmetric.ed25519",
+    "jsonschema",
+    "mcp.client.stdio",
+)
+"""What most servers load in the course of a test."""
 
 
 # --- in the tests ---------------------------------------------------------------------
@@ -129,6 +138,17 @@ def use() -> None:
     _Shared.is_on = True
 
 
+@contextmanager
+def cold() -> Generator[None]:
+    """Inside, servers begin as `duetty` does: for tests about what is loaded when."""
+    was, warm = _Shared.is_on, _Shared.warm
+    _Shared.is_on, _Shared.warm = False, None
+    try:
+        yield
+    finally:
+        _Shared.is_on, _Shared.warm = was, warm
+
+
 def shared() -> Warm | None:
     """The one of this process, started when it is first asked for."""
     if _Shared.is_on and _Shared.warm is None:
@@ -153,6 +173,8 @@ def _serve(asked: socket.socket) -> None:
             _tell_ended(asked)
         if asked in ready:
             message, fds = _receive(asked)
+            if "DUETTY_AGENT_MODEL" in message["env"]:
+                _load_agent()
             pid = os.fork()
             if pid == 0:
                 signal.set_wakeup_fd(-1)
@@ -214,6 +236,19 @@ def _load() -> None:
         prepare()
         importlib.import_module("duetty.edges.mcp.dialects")
         importlib.import_module("duetty.edges.mcp.transports")
+        for name in LATER:
+            importlib.import_module(name)
+    gc.collect()
+    gc.freeze()
+
+
+@cache
+def _load_agent() -> None:
+    """The model's library, which takes as long as all the rest: for tests of the agent only."""
+    with suppress(ImportError):  # the extra is not installed
+        importlib.import_module("duetty.agent.library")
+        importlib.import_module("pydantic_ai.models.openai")
+        importlib.import_module("pydantic_ai.providers.openai")
     gc.collect()
     gc.freeze()
 

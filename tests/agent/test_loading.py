@@ -15,6 +15,7 @@ from duetty.config import Settings
 from duetty.errors import AgentNotConfigured, AgentNotInstalled
 from tests.agent.model_server import ModelServer, say
 from tests.agent.talking import agent_server
+from tests.warm import cold
 
 
 def packages(extra: str) -> set[str]:
@@ -70,7 +71,7 @@ def test_a_server_that_ran_for_a_while_has_loaded_it_with_the_first_message_only
             and "jiter" in Path(f"/proc/{pid}/maps").read_text()
         )
 
-    with ModelServer(say("Hello.")) as model, agent_server(home, model) as server:
+    with ModelServer(say("Hello.")) as model, cold(), agent_server(home, model) as server:
         pid = server.client.get("/server/info")["pid"]
         server.client.get("/agent/status")
         server.client.get("/agent/conversations")

@@ -140,6 +140,8 @@ def test_a_machine_that_dies_within_a_call_ends_it_at_once(servers: Servers) -> 
     join(delta, servers)
     doomed = {"name": "doomed", "command": "bash", "server": "delta"}
     assert servers.http.post("/sessions", json=doomed).status_code == 201
+    # A shell that starts is `running` too: the call would not have arrived when the machine dies.
+    wait_for(lambda: delta.client.get("/sessions/doomed")["state"] == "prompt" or None)
     answers: list[httpx.Response] = []
 
     def call() -> None:

@@ -114,7 +114,7 @@ _OF_SESSION = (_SESSION, "mcp-protocol-version")
 
 
 async def _end_session(client: httpx2.AsyncClient, url: str, session: Mapping[str, str]) -> None:
-    """The other side need not keep what nobody will ask for."""
+    """So that the other side keeps nothing of it any longer."""
     if _SESSION not in session:
         return
     with anyio.CancelScope(shield=True, deadline=anyio.current_time() + END_S):

@@ -28,11 +28,6 @@ MAX_UNANSWERED = 32
 SLOWLY_S, LOOK_S = 0.1, 0.01
 """Between two lines then, and between two looks at that."""
 
-COUNTED_S = 0.002
-"""Turns of the loop are counted together up to this: a call has several, and counting each costs more
-than it is worth.
-"""
-
 TOO_LONG = f"a message has at most {MAX_MESSAGE_BYTES} bytes"
 TOO_GREEDY = "this connection used more than its share of the server's time"
 
@@ -50,7 +45,6 @@ class LineReader:
         self._bounds = bounds
         self._fairness = bounds.fairness
         self._own = Bucket(LOOP_SHARE, SystemClock(), at_once=LOOP_AT_ONCE_S)
-        self._unspent_s = 0.0
         self._kept = bytearray()
         self._searched = 0
         self._taken = 0
@@ -64,11 +58,8 @@ class LineReader:
 
     def ran(self, seconds: float) -> None:
         """What a call of this connection took of the loop."""
-        self._unspent_s += seconds
-        if self._unspent_s >= COUNTED_S:
-            self._fairness.ran(self._actor.identity, self._unspent_s)
-            self._own.spend("", self._unspent_s)
-            self._unspent_s = 0.0
+        self._fairness.ran(self._actor.identity, seconds)
+        self._own.spend("", seconds)
 
     async def next(self) -> bytes:
         """The next line, without its end.
