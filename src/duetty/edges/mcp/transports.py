@@ -10,7 +10,8 @@ from anyio.abc import ByteStream, TaskGroup, TaskStatus
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from starlette.requests import ClientDisconnect
-from starlette.types import Receive, Scope, Send
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
 
 from duetty.edges.mcp.batch import Batch
 from duetty.edges.mcp.core import SCOPE_CALLER, Core
@@ -36,6 +37,8 @@ STREAM_S, STREAM_LOOK_S = 5.0, 0.02
 
 # At its own level the SDK logs every connection, with the id by which it is known.
 logging.getLogger("mcp").setLevel(logging.WARNING)
+# Nor what it refuses: the client hears it, and a greedy one would fill the disk.
+logging.getLogger("mcp.server.streamable_http_manager").setLevel(logging.ERROR)
 # A client that leaves in the middle of a request is no fault of ours: log no traceback.
 logging.getLogger("mcp.server.streamable_http").addFilter(
     lambda record: not (record.exc_info and isinstance(record.exc_info[1], ClientDisconnect))
@@ -160,7 +163,22 @@ class Transports:
         OPENING.set(caller.actor)
         if scope["method"] == "GET" and (session := dict(headers).get(b"mcp-session-id")):
             served.core.group.start_soon(served.tell_of_left, session.decode("latin-1"), caller)
-        await served.http.handle_request({**scope, SCOPE_CALLER: caller, "user": user}, left, send)
+        begun, is_over = False, False
+
+        async def answer(message: Message) -> None:
+            nonlocal begun, is_over
+            begun = True
+            is_over = message["type"] == "http.response.body" and not message.get("more_body")
+            await send(message)
+
+        await served.http.handle_request(
+            {**scope, SCOPE_CALLER: caller, "user": user}, left, answer
+        )
+        # Its session ended within the request, with its credential or by its age.
+        if not begun:
+            await Response(status_code=404)(scope, receive, send)
+        elif not is_over:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def lines(self, caller: Caller, stream: ByteStream) -> None:
         bounds = self.dispatcher.bounds
