@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from duetty.errors import BadSetting
+from duetty.startup import log_files
 from duetty.startup.log_files import log_to
 from duetty.startup.private_files import write_private
 from duetty.startup.token_file import load_token
@@ -72,3 +73,20 @@ def test_the_log_is_its_owners_alone_one_of_an_earlier_version_too(tmp_path: Pat
 
     assert path.stat().st_mode & 0o777 == 0o600
     assert "told" in path.read_text()
+
+
+def test_a_full_log_is_put_aside_and_the_oldest_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_files, "LOG_BYTES", 400)
+    handler = log_files.PrivateLog(tmp_path / "server.log")
+    handler.setFormatter(log_files.FieldsFormatter())
+    for number in range(40):
+        handler.emit(logging.makeLogRecord({"msg": f"line {number}", "name": "n"}))
+    handler.close()
+
+    names = sorted(each.name for each in tmp_path.iterdir())
+    assert names == ["server.log", *(f"server.log.{n}" for n in range(1, log_files.LOG_FILES + 1))]
+    assert "line 39" in (tmp_path / "server.log").read_text()
+    assert all(each.stat().st_size <= 400 for each in tmp_path.iterdir())
+    assert all(each.stat().st_mode & 0o777 == 0o600 for each in tmp_path.iterdir())

@@ -121,6 +121,7 @@ def test_a_person_who_sends_is_present_before_they_ask_for_the_first_events(
     ("script", "code", "said"),
     [
         ([say("Yes.")], 0, ""),
+        ([say("To be or", finish="length")], 0, "cut off at its longest"),
         ([Reply(status=500, error="broken")] * 3, 1, "[model_unavailable]"),
         ([Reply(status=401, error="no")], 1, "[model_refused]"),
     ],

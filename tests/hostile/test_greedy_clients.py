@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -58,11 +59,13 @@ def test_a_person_works_on_beside_a_greedy_client(
 ) -> None:
     token = token_of(server, credential)
     logged = server.paths.log_file.stat().st_size if server.paths.log_file.exists() else 0
+    seen: Counter[str] = Counter()
     for is_last in (False, False, True):
         calm = measured(server, person, CALM_S)
         with attacked(server, attack, token, ATTACK_S + BEGUN_S) as client:
             client.begun()
             found = measured(server, person, ATTACK_S)
+        seen.update(client.seen)  # a round after the first may find its share taken by that
         assert found.grown_bytes <= GROWN_BYTES
         # What a processor that others have costs is known from the same moments, and is none of ours.
         room_s = HOPS * found.crowded_s
@@ -73,8 +76,8 @@ def test_a_person_works_on_beside_a_greedy_client(
 
     assert server.process is not None
     assert server.process.poll() is None
-    assert client.seen["tried"] > 0
-    assert (client.seen.get("taken", 0) > 0) == (credential in ATTACKS[attack].admits), client.seen
+    assert seen["tried"] > 0
+    assert (seen["taken"] > 0) == (credential in ATTACKS[attack].admits), seen
     assert crashes(server, logged) == []
 
 

@@ -3,11 +3,13 @@
 import json
 import secrets
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
+
+MOST_FLOODED = 128 * 1024 * 1024
 
 
 class SignInServer:
@@ -22,6 +24,10 @@ class SignInServer:
         self.valid: dict[str, str] = {}
         """Tokens, with their scope."""
 
+        self.floods = False
+        """Its metadata never end, and call themselves a stream of events."""
+
+        self.flooded = 0
         self.renewals: set[str] = set()
         self.signs_in_at = ""
         """Where it sends people to sign in; at itself, when empty."""
@@ -118,9 +124,20 @@ def sign_in_server() -> Generator[SignInServer]:
             self.end_headers()
             self.wfile.write(data)
 
+        def flood(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.end_headers()
+            with suppress(OSError):
+                while has.flooded < MOST_FLOODED:
+                    has.flooded += self.wfile.write(b" " * 65536)
+            self.close_connection = True
+
         def do_GET(self) -> None:
             path, query = urlsplit(self.path).path, parse_qs(urlsplit(self.path).query)
-            if path == "/authorize":
+            if has.floods and path.startswith("/.well-known"):
+                self.flood()
+            elif path == "/authorize":
                 has.asked_scopes.append(query.get("scope", [""])[0])
                 back = urlencode({"code": "a-code", "state": query["state"][0]})
                 self.reply(302, Location=f"{query['redirect_uri'][0]}?{back}")

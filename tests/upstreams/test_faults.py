@@ -16,6 +16,7 @@ FAULTS = {
     "floods standard error": "test_upstream.test_four_megabytes_of_complaints_are_read_and_kept_bounded",
     "malformed JSON": "test_upstream.test_words_that_are_no_messages_cost_nothing",
     "64 MiB result": "test_upstream.test_ten_megabytes_come_through_and_too_much_costs_that_call_only",
+    "a result too long over HTTP": "test_http.test_each_era_is_spoken_to_a_server_elsewhere",
     "changes its tools during a call": "test_upstream.test_a_tool_that_changes_while_it_runs_waits_until_a_person_accepts_it",
     "lies in annotations": "test_trust.test_the_word_of_a_server_that_is_not_trusted_is_labelled_as_its_own",
     "violates its output schema": "test_schemas.test_an_answer_that_breaks_the_tools_own_schema_is_a_fault",

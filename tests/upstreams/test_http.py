@@ -85,7 +85,10 @@ async def test_it_is_called_with_its_token_and_found_again_after_it_was_gone(
 
 
 @pytest.mark.parametrize("era", ["2025", "2026"])
-async def test_each_era_is_spoken_to_a_server_elsewhere(tmp_path: Path, era: str) -> None:
+async def test_each_era_is_spoken_to_a_server_elsewhere(
+    tmp_path: Path, era: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("duetty.upstreams.http.MAX_MESSAGE_BYTES", 1_000_000)
     elsewhere = Elsewhere(tmp_path, ERA=era)
     elsewhere.start()
     home = Home(tmp_path)
@@ -101,13 +104,15 @@ async def test_each_era_is_spoken_to_a_server_elsewhere(tmp_path: Path, era: str
                 resources, templates = await upstreams.resources("it")
                 read = await upstreams.read("it", "note://one")
                 prompt = await upstreams.prompt("it", "greet", {"who": "Ada"})
+                with pytest.raises(UpstreamFault, match="1000000"):  # it costs that call only
+                    await upstreams.call("it", "large", {"bytes": 2_000_000})
                 await upstreams.call("it", "change", {"to": "Says it again."})
                 await until(upstreams, lambda: upstream.state == "ready" and changed(upstream))
         assert (tmp_path / "ended").exists() is (era == "2025")  # only there is a session to end
     finally:
         elsewhere.end()
 
-    assert answer["structuredContent"]["said"] == "far"
+    assert (upstream.restarts, answer["structuredContent"]["said"]) == (0, "far")
     assert ([each["uri"] for each in resources], len(templates)) == (["note://one"], 1)
     assert read["contents"][0]["text"] == "first"
     assert prompt["messages"][0]["content"]["text"] == "Greet Ada"

@@ -12,12 +12,18 @@ import httpx2
 import pytest
 from mcp.client.auth import OAuthFlowError
 
-from duetty.errors import BadArguments, BadSetting, UpstreamNeedsLogin, UpstreamUnavailable
+from duetty.errors import (
+    BadArguments,
+    BadSetting,
+    DuettyError,
+    UpstreamNeedsLogin,
+    UpstreamUnavailable,
+)
 from duetty.upstreams import Upstreams
 from duetty.upstreams.oauth import _check  # pyright: ignore[reportPrivateUsage]
 from duetty.upstreams.upstream_settings import as_toml, parse_order
 from tests.server_process import running_server
-from tests.upstreams.oauth_server import SignInServer, sign_in_server
+from tests.upstreams.oauth_server import MOST_FLOODED, SignInServer, sign_in_server
 from tests.upstreams.running import Home, trusted, until
 from tests.upstreams.test_server import as_agent, settled
 
@@ -168,6 +174,17 @@ async def test_a_sign_in_that_is_refused_is_told_and_can_be_tried_again(
         await until(upstreams, lambda: "denied" in str(upstreams.find("it").error))
         assert isinstance(upstreams.find("it").error, UpstreamNeedsLogin)
         await sign_in(upstreams)
+
+
+async def test_metadata_that_never_end_are_given_up_whatever_they_call_themselves(
+    home: Home, elsewhere: SignInServer
+) -> None:
+    elsewhere.floods = True
+    async with home.running(it=elsewhere.table()) as upstreams:
+        with pytest.raises(DuettyError):
+            await upstreams.begin_login("it")
+
+    assert elsewhere.flooded < MOST_FLOODED
 
 
 async def test_nothing_is_sent_in_the_open_wherever_an_upstream_leads(

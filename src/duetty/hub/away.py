@@ -146,5 +146,5 @@ def _parsed(value: bytes) -> RemoteNode | None:
             sessions=dict(fields["sessions"]),
             at_ns=int(fields["at_ns"]),
         )
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, RecursionError, OverflowError, OSError):
         return None

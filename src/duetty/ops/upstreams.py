@@ -190,7 +190,9 @@ def _offer(offer: Offer, services: Services) -> UpstreamOffer:
     assert accepted is not None
     own = {each.name for each in services.upstreams.all() if each.order.project != offer.file}
     taken = [
-        f"the name {name!r} is taken by another upstream" for name in offer.servers if name in own
+        f"{offer.file}: the name {name!r} is taken by another upstream; rename it here, or that one"
+        for name in offer.servers
+        if name in own
     ]
     return UpstreamOffer(
         file=offer.file,

@@ -60,7 +60,7 @@ class _PlainRecord(logging.LogRecord):
 _encoded = json.JSONEncoder(default=str).encode
 
 
-class _PrivateLog(logging.Handler):
+class PrivateLog(logging.Handler):
     """Files for their owner alone, those of an earlier version too; a full one is put aside.
 
     A hub writes a line for each call. The library's own handler asks the disk, formats the line twice and
@@ -117,7 +117,7 @@ def log_to(path: Path, level: str = "info") -> None:
 
     `level` is for our own lines: what libraries say at `debug` may hold credentials.
     """
-    handler = _PrivateLog(path)
+    handler = PrivateLog(path)
     handler.setFormatter(FieldsFormatter())
     logging.raiseExceptions = False
     # Lines say neither file, function, process nor thread: to find them out takes longer than to write the line.

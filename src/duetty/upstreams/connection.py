@@ -624,7 +624,8 @@ class _Connection:
     def _note_loss(self, error: MCPError) -> None:
         """A server elsewhere that has forgotten us is connected to anew."""
         forgotten = error.code == t.INVALID_REQUEST and error.error.message == "Session terminated"
-        if self._child is None and (forgotten or error.code == t.CONNECTION_CLOSED):
+        closed = error.code == t.CONNECTION_CLOSED and not _is_unreadable(error)
+        if self._child is None and (forgotten or closed):
             self._lost.set(UpstreamUnavailable("it ended the session"))
 
 
@@ -647,6 +648,10 @@ def _forwarded(tell: Progress) -> ProgressFnT:
 def _fault(error: MCPError, answers: Answers | None = None) -> DuettyError:
     if error.code == t.REQUEST_TIMEOUT:
         return UpstreamTimeout("it did not answer in time")
+    if _is_unreadable(error):
+        return UpstreamFault(
+            f"its answer cannot be read: {error.error.message[len(_UNREADABLE) :]}"
+        )
     if error.code == t.CONNECTION_CLOSED:
         return UpstreamUnavailable("the connection is gone")
     if answers is not None and answers.login is not None:
@@ -663,6 +668,14 @@ def _fault(error: MCPError, answers: Answers | None = None) -> DuettyError:
             **_data_of(error),
         },
     )
+
+
+_UNREADABLE = "SSE stream failed: "
+
+
+def _is_unreadable(error: MCPError) -> bool:
+    """The stream of one answer broke off, as the SDK says it: it is too long, or no events; the session stands."""
+    return error.code == t.CONNECTION_CLOSED and error.error.message.startswith(_UNREADABLE)
 
 
 def _data_of(error: MCPError) -> dict[str, object]:

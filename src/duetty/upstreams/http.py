@@ -47,8 +47,10 @@ class _Bounded(httpx2.AsyncByteStream):
 
 
 class _Transport(httpx2.AsyncHTTPTransport):
-    def __init__(self, answers: Answers, tls: ssl.SSLContext | None) -> None:
+    def __init__(self, url: str, answers: Answers, tls: ssl.SSLContext | None) -> None:
+        """`url`: of the upstream itself. What else is asked for, to sign in, is no stream whatever it says."""
         super().__init__(verify=True if tls is None else tls)
+        self._url = httpx2.URL(url)
         self._answers = answers
         self.session: dict[str, str] = {}
         """Headers by which the other side knows it, where it keeps one."""
@@ -60,7 +62,8 @@ class _Transport(httpx2.AsyncHTTPTransport):
         for headers in (request.headers, response.headers):
             self.session |= {name: headers[name] for name in _OF_SESSION if name in headers}
         kind = response.headers.get("content-type", "").lower()
-        if not kind.startswith("text/event-stream"):
+        is_stream = kind.startswith("text/event-stream") and response.status_code == 200
+        if not (is_stream and request.url == self._url):
             assert isinstance(response.stream, httpx2.AsyncByteStream)
             response.stream = _Bounded(response.stream)
         return response
@@ -89,7 +92,8 @@ async def reaching(
     # What is packed could unpack to anything.
     headers["Accept-Encoding"] = "identity"
     timeout = httpx2.Timeout(CONNECT_S, read=None)
-    transport, url = _Transport(answers, tls), expanded(address.url, environment)
+    url = expanded(address.url, environment)
+    transport = _Transport(url, answers, tls)
     async with httpx2.AsyncClient(
         headers=headers, timeout=timeout, transport=transport, auth=auth
     ) as client:
@@ -110,7 +114,7 @@ _OF_SESSION = (_SESSION, "mcp-protocol-version")
 
 
 async def _end_session(client: httpx2.AsyncClient, url: str, session: Mapping[str, str]) -> None:
-    """The other side need not keep what nobody will ask for."""
+    """So that the other side keeps nothing of it any longer."""
     if _SESSION not in session:
         return
     with anyio.CancelScope(shield=True, deadline=anyio.current_time() + END_S):
@@ -142,13 +146,13 @@ async def log_in(order: UpstreamOrder, around: Surroundings, attempt: LoginAttem
         headers = {
             name: expanded(value, around.environment) for name, value in address.headers.items()
         }
+        url = expanded(address.url, around.environment)
         async with httpx2.AsyncClient(
             headers=headers | _ASKING,
             timeout=CONNECT_S,
-            transport=_Transport(answers, tls),
+            transport=_Transport(url, answers, tls),
             auth=auth,
         ) as client:
-            url = expanded(address.url, around.environment)
             try:
                 async with client.stream("POST", url, json=_PING):
                     pass

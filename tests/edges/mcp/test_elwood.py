@@ -342,6 +342,21 @@ async def test_what_a_command_left_of_its_terminal_is_told_with_the_way_out(
     assert (left["state"], "foreground" in left) == ("prompt", False)
 
 
+async def test_several_panes_are_told_apart_by_the_argument_that_names_one(
+    server: ServerProcess,
+) -> None:
+    async with connected("stdio-2026", server) as client:
+        for _ in range(2):
+            await call(client, "wsh_create_session", command="bash")
+    async with connected("stdio-2026", server, dialect="elwood") as client:
+        answer = await client.call_tool("terminal_read_screen", {})
+
+    told = dict(answer.structured_content or {})
+    assert told["error"]["code"] == "multiple_sessions"
+    assert "as `pane_id`" in told["error"]["hint"]
+    assert len(told["candidates"]) >= 2
+
+
 async def test_a_command_whose_time_is_up_says_how_to_go_on_and_what_ends_it(
     server: ServerProcess,
 ) -> None:

@@ -12,6 +12,10 @@ from duetty.edges.mcp.dialect import Answer, Calls, Json, Tool
 from duetty.edges.mcp.peer import Choice
 from duetty.errors import HostUnavailable, MultipleSessions, NoActiveSession
 
+_CHOOSE = (
+    "call again with the `name` of one as `{}`; if you cannot tell which, show a person this sentence"
+)
+
 ASK_S = 120.0
 """For the person at the host to choose."""
 
@@ -40,6 +44,9 @@ async def run_in_session(tool: Tool, calls: Calls, given: Json, known: Json) -> 
                 return await tool.run(calls, given)
             hint = calls.how_to_start or error.hint
             raise NoActiveSession(error.message, hint=hint, details=error.details) from error
+        except MultipleSessions as error:
+            error.hint = _CHOOSE.format(word)  # the candidates are named beside it
+            raise
     answer = await tool.run(calls, given | known)
     return _with_session(answer, word, known[word])
 

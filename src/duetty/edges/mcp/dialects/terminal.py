@@ -34,10 +34,12 @@ async def _terminal(calls: Calls, arguments: Json) -> Answer:
         if not error.code.startswith("PM_TERM_"):
             raise
         return _failed(error)
-    return Answer(
-        content=answer.model_dump(mode="json"),
-        text=answer.model_dump(mode="json", exclude_none=True),
-    )
+    text: Json = answer.model_dump(mode="json", exclude_none=True)
+    # How its request was read is nothing new to a model; how a person answered is.
+    metadata: Json = text.pop("metadata")
+    if "approval" in metadata:
+        text["metadata"] = {"approval": metadata["approval"]}
+    return Answer(content=answer.model_dump(mode="json"), text=text)
 
 
 async def _acted(calls: Calls, asked: Json) -> TerminalAnswer:
