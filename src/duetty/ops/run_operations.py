@@ -249,13 +249,7 @@ async def run_result(
         else None
     )
     alternate = session.alternate_active
-    changed: dict[int, str] | None = None
-    if params.changes:
-        changed = session.shown.changes(who.caller, session.rows(), alternate=alternate)
-    elif shown is not None:
-        session.shown.saw(who.caller, shown["lines"], alternate=alternate)
-    elif who.kind == "agent":  # the output tells it what the rows have
-        session.shown.saw(who.caller, session.rows(), alternate=alternate)
+    changed = _changed_rows(session, params, who, lines=None if shown is None else shown["lines"])
     cursor = session.cursor
     last = blocks[-1] if blocks else session.prompt.open_block
     block = answer.next_block if last is None else last.id
@@ -295,6 +289,20 @@ async def run_result(
         changed=changed,
         background=goes_on,
     )
+
+
+def _changed_rows(
+    session: Session, params: WatchParams, who: Actor, *, lines: list[str] | None
+) -> dict[int, str] | None:
+    """The rows that changed since this caller saw them, if it asks; what it sees now is kept."""
+    alternate = session.alternate_active
+    if params.changes:
+        return session.shown.changes(who.caller, session.rows(), alternate=alternate)
+    if lines is not None:
+        session.shown.saw(who.caller, lines, alternate=alternate)
+    elif who.kind == "agent":  # the output tells it what the rows have
+        session.shown.saw(who.caller, session.rows(), alternate=alternate)
+    return None
 
 
 def _left(params: WatchParams, session: Session, who: Actor, *, now_ns: int, start: int) -> Left:

@@ -1,4 +1,4 @@
-"""How a run left its terminal: what a model is told of it, in every dialect."""
+"""How a run left its terminal: the note that a model gets, in every dialect."""
 
 import re
 from typing import Any
