@@ -12,9 +12,7 @@ from duetty.edges.mcp.dialect import Answer, Calls, Json, Tool
 from duetty.edges.mcp.peer import Choice
 from duetty.errors import HostUnavailable, MultipleSessions, NoActiveSession
 
-_CHOOSE = (
-    "call again with the `name` of one as `{}`; if you cannot tell which, show a person this sentence"
-)
+_CHOOSE = "call again with the `name` of one as `{}`; if you cannot tell which, show a person this sentence"
 
 ASK_S = 120.0
 """For the person at the host to choose."""
