@@ -16,7 +16,8 @@ Json = dict[str, Any]
 
 ROOM = MAX_ARGUMENT_BYTES - len("LANG=")
 MANY = {f"LC_{number}": "x" * 10_000 for number in range(MAX_VARIABLES_BYTES // 10_000)}
-SMALL = {f"LC_{number}": "" for number in range(MAX_VARIABLES_BYTES // 16)}
+SMALL = {f"LC_{number}": "x" * 16 for number in range(MAX_VARIABLES_BYTES // 32)}
+"""Less text than that, but for what each costs; and fewer values than a message may have."""
 
 TOO_LONG: dict[str, tuple[Json, str]] = {
     "a variable": ({"command": "ls", "env": {"LANG": "x" * (ROOM + 1)}}, "execution.env"),

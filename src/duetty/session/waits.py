@@ -162,11 +162,11 @@ async def wait_text(session: Session, needle: Needle) -> Found:
 
 
 def _without_lines(shown: str, recent: Iterable[Block]) -> str:
-    """Without the rows on which command lines were typed, behind a prompt: nothing printed those."""
+    """With the rows on which command lines were typed, behind a prompt, empty: nothing printed those."""
     lines = ((each.command_line or "").strip() for each in islice(recent, LINES))
     typed = tuple(line.partition("\n")[0].rstrip() for line in lines if line)
     rows = shown.split("\n")
-    return "\n".join(row for row in rows if not (row.endswith(typed) and _has_prompt(row, typed)))
+    return "\n".join("" if row.endswith(typed) and _has_prompt(row, typed) else row for row in rows)
 
 
 def _has_prompt(row: str, typed: Iterable[str]) -> bool:
