@@ -240,7 +240,7 @@ async def test_a_name_over_a_websocket_cannot_become_another_path(
 
 @pytest.mark.anyio
 async def test_websocket_methods_reach_the_node_too(servers: Servers, twins: str) -> None:
-    data = base64.b64encode(b": through-the-socket\n").decode()
+    data = base64.b64encode(b"echo through-the-''socket\n").decode()
     async with speaking(servers.hub, "/ws/json") as client:
         sent = await client.call("send_input", twins, data=data, encoding="base64", **THERE)
         shown = await client.call("session.wait", twins, text="through-the-socket", **THERE)

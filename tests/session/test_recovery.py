@@ -171,8 +171,12 @@ os.read(0, 1)
             "def g():\n  return 7\n\nprint(0); print(1)",
             "def g():\r\n...   return 7\r\n\r\n... \r\n>>> print(0); print(1)\r\n",
         ),
+        (
+            "for i in range(2):\n  print(i)\n",
+            "for i in range(2):\r\n\r\n...   print(i)\r\n... \r\n",
+        ),
     ],
-    ids=["the last line", "a line in the middle"],
+    ids=["the last line", "a line in the middle", "the first line"],
 )
 async def test_a_line_end_that_is_echoed_before_its_prompt_is_drawn_leaves_no_prompt_in_the_output(
     engine: Engine, tmp_path: Path, line: str, shown: str

@@ -742,13 +742,14 @@ class Run:
         prompts: set[str] = set()
         lines = self._text().split("\n")
         for typed in lines:
+            begun = start
             while True:
                 try:
                     shown = self._shown_line(start)
                 except OutputExpired:
-                    return start
+                    return begun
                 if shown is None:
-                    return start
+                    return begun
                 prompt = self._before.encode() if start == self._offset else b""
                 found = typed_line(prompt, shown, cols=session.profile.cols) or ""
                 is_echo = found == typed.strip()
@@ -759,8 +760,8 @@ class Run:
                         prompts.add(before.strip())
                 if is_echo:
                     break
-                if not found or found not in prompts:
-                    return self._accepted() or start
+                if found and found not in prompts:
+                    return self._accepted() or begun
                 start += len(shown) + 1  # of a line end that was echoed before its prompt came
             start += len(shown) + 1
         # The same behind the last line.

@@ -151,7 +151,9 @@ async def wait_text(session: Session, needle: Needle) -> Found:
         above = session.total_rows - session.terminal_size[1]
         first = max(min(seen_rows, above) - 1, session.total_rows - SEARCH_ROWS, 0)
         generation, seen_rows = session.activity.generation, above
-        shown = _without_lines(session.text(first_row=first), reversed(session.recent))
+        shown = session.text(first_row=first)
+        if session.profile.shell_kind.has_line_editor:  # else a line is known by its echo alone
+            shown = _without_lines(shown, reversed(session.recent))
         if (found := await needle.find_aside(shown)) is not None:
             return found
         if generation != session.activity.generation:
