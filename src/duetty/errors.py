@@ -249,7 +249,9 @@ class BlockNotFound(NotFound):
     code = "block_not_found"
 
     def __init__(self, block: str) -> None:
-        super().__init__(f"no block {block!r}", hint="list the session's blocks")
+        super().__init__(
+            f"no block {block!r}", hint="a run's answer and the session's history name blocks"
+        )
 
 
 class OutputExpired(NotFound):

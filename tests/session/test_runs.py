@@ -266,6 +266,20 @@ async def test_a_text_that_was_asked_for_ends_the_wait(engine: Engine, shell: st
     assert (answer.completed_by, answer.match) == ("text", "ready")
 
 
+async def test_a_command_that_prints_the_text_last_has_its_exit_code(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("duetty.session.runs.ENDS_S", 30.0)  # a busy machine
+    await engine.open(command="bash")
+
+    answer = await engine.run("echo ready; (exit 3)", until_text="ready")
+
+    assert (answer.completed_by, answer.exit_code, answer.state) in [
+        ("text", 3, "prompt"),
+        ("mark", 3, "prompt"),
+    ]
+
+
 async def test_runs_on_one_session_queue_in_order(engine: Engine, shell: str) -> None:
     await engine.open(command=shell)
     answers: dict[int, str] = {}

@@ -54,6 +54,9 @@ HELD_S = 0.1
 TAKEN_BACK_S = 1.0
 """How long a line that keys took back may still be shown, on a machine that is busy."""
 
+ENDS_S = 0.03
+"""How long a command that printed the text that was waited for may take to end, so that its answer has its exit code."""
+
 BEGUN_CHARS = 200
 """Of a line that another actor has begun, in the error that names it."""
 
@@ -226,6 +229,11 @@ class Run:
         await self._wait_end()
         if self.completed_by == "mark" and _EXITS.search(self.line):
             await self._wait_gone()
+        if self.completed_by == "text" and self._at_prompt:
+            # A text that a command prints last comes just before its exit code.
+            with anyio.move_on_after(ENDS_S):
+                while not self._blocks() and not self.session.is_exited:
+                    await self.session.pulse.wait()
         if self.session.profile.shell_kind.keeps_refused_line and self.completed_by == "mark":
             await self._clear_line()
 
@@ -271,17 +279,17 @@ class Run:
     async def answer(self, *, output_limit: int) -> RunAnswer:
         """The answer as of now; afterwards the run gathers nothing more."""
         session = self.session
-        self.close()
-        blocks = self._blocks()
         completed_by = self.completed_by or "deadline"
         state = session.state() if completed_by in ("mark", "exit") else await session.look()
+        self.close()
+        blocks = self._blocks()
         last = blocks[-1] if blocks else None
         exit_code = last.exit_code if last else None
         if completed_by == "exit":
             exit_code = session.exit_code
             if exit_code is None and session.exit_signal is not None:
                 exit_code = 128 + session.exit_signal  # as a shell would say it
-        elif completed_by != "mark":
+        elif completed_by != "mark" and (completed_by != "text" or self._several):
             exit_code = None
         elapsed_ms = round((self.clock.monotonic_s() - self._started_s) * 1e3, 3)
         known_ms = last.duration_ms if len(blocks) == 1 and last else None

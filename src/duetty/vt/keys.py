@@ -165,6 +165,6 @@ def _raise_unknown(lower: str, place: int) -> NoReturn:
     hint = f"did you mean {nearest!r}?" if nearest else f"one of {', '.join(KEY_NAMES[:15])}, …"
     raise UnknownKey(
         f"key {place} is neither a key's name nor one character",
-        hint=f"{hint} Text goes in as input or paste.",
+        hint=f"{hint} Text goes in as input.",
         details={"place": place, "nearest": nearest},
     )

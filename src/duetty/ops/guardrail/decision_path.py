@@ -345,7 +345,8 @@ class Deciding:
         ):
             without = decide(decided.judged, decided.rules, decided.profile, can_ask=False)
             refusal = without if isinstance(without, Deny) else as_deny(decided.decision)
-            raise denied(refusal, decided.judged, unattended=True)
+            writable = self._settings.sandbox_workspaces
+            raise denied(refusal, decided.judged, unattended=True, writable=writable)
         granted = await self._approvals.obtain(
             question, call=call_id, host=host, patience_s=call.call.patience_s
         )

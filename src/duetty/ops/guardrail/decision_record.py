@@ -1,6 +1,7 @@
 """A decision with what it takes to make it again, ask about it and record it."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
@@ -90,8 +91,10 @@ class Decided:
             decision = Deny(
                 rule=decision.rule,
                 reason=decision.reason,
-                detail="what is typed at a password prompt here would be a command elsewhere",
-                instead="write it as input, or answer the prompt by hand",
+                detail="a program reads this without an echo, so it is kept nowhere and no person"
+                " can be asked about it; as a command it would be asked about",
+                instead="leave the program and run it at the session's own prompt, or in a session"
+                " with that program as command",
             )
         return replace(self, judged=replace(self.judged, command_line=None), decision=decision)
 
@@ -108,11 +111,14 @@ def excerpt(text: str) -> str:
     return f"{text[:HEAD_CHARS]}{left_out}{text[-TAIL_CHARS:]}"
 
 
-def denied(decision: Deny, judged: Judged, *, unattended: bool = False) -> PolicyDenied:
+def denied(
+    decision: Deny, judged: Judged, *, unattended: bool = False, writable: Sequence[str] = ()
+) -> PolicyDenied:
+    """`writable`: what a sandbox may write here."""
     where = ", and no person is there to ask" if unattended else ""
     return PolicyDenied(
         f"not run: {decision.detail}{where}",
-        hint=_ways_on(decision, judged, unattended=unattended),
+        hint=_ways_on(decision, judged, unattended=unattended, writable=writable),
         details={
             "reason": decision.reason,
             "rule": decision.rule,
@@ -128,16 +134,20 @@ _IN_WORKSPACE = frozenset(
 )
 
 
-def _ways_on(decision: Deny, judged: Judged, *, unattended: bool) -> str | None:
+def _ways_on(
+    decision: Deny, judged: Judged, *, unattended: bool, writable: Sequence[str]
+) -> str | None:
     """What the caller itself can do, and how a person could be reached."""
     ways = [decision.instead] if decision.instead else []
     if unattended:
         if judged.workspace and not _IN_WORKSPACE.isdisjoint(decision.classes):
             ways.append(f"paths inside the workspace {judged.workspace} need no answer")
         opens_confined = not (judged.operation.startswith("process.") or judged.dialect == "elwood")
-        if decision.reason == "destructive" and not judged.sandbox and opens_confined:
+        is_contained = decision.reason == "destructive" and not judged.sandbox
+        if is_contained and writable and opens_confined:
+            places = ", ".join(writable[:3])
             ways.append(
-                'allowed: the same line in a session opened with sandbox "any", which confines it'
+                f'allowed in a session opened with sandbox "any", which writes {places} only'
             )
         ways.append(
             "a person can answer on Duetty's page (`duetty token link`) or in `duetty attach`:"
