@@ -25,3 +25,20 @@ def test_text_that_only_moved_up_is_nothing_new(
     shown.saw("agent", BEFORE, alternate=alternate)
 
     assert shown.changes("agent", rows, alternate=alternate) == news
+
+
+@pytest.mark.parametrize(
+    ("generation", "news"),
+    [(7, {3: "$ ls", 4: "$"}), (8, {0: "$ make", 1: "one", 2: "two", 3: "$ ls", 4: "$"})],
+    ids=["nothing came since", "something came since"],
+)
+def test_what_a_runs_output_had_is_no_news_at_the_first_key(
+    generation: int, news: dict[int, str]
+) -> None:
+    shown = LastShown()
+    shown.had_output("agent", lambda: BEFORE, 7, alternate=False)
+
+    shown.presses("agent", lambda: BEFORE, generation, alternate=False)
+
+    rows = ("$ make", "one", "two", "$ ls", "$", "")
+    assert shown.changes("agent", rows, alternate=False) == news

@@ -86,7 +86,7 @@ class Bucket:
         return bucket
 
 
-class _Left:
+class Allowance:
     """Of one kind, for one owner: what is left of it, and when that was so."""
 
     __slots__ = ("_at_once", "_at_s", "_per_s", "amount")
@@ -112,9 +112,9 @@ class _Account:
     __slots__ = ("messages", "read", "time")
 
     def __init__(self, now_s: float) -> None:
-        self.time = _Left(LOOP_SHARE, LOOP_AT_ONCE_S, now_s)
-        self.read = _Left(BYTES_PER_S, BYTES_AT_ONCE, now_s)
-        self.messages = _Left(MESSAGES_PER_S, MESSAGES_PER_S, now_s)
+        self.time = Allowance(LOOP_SHARE, LOOP_AT_ONCE_S, now_s)
+        self.read = Allowance(BYTES_PER_S, BYTES_AT_ONCE, now_s)
+        self.messages = Allowance(MESSAGES_PER_S, MESSAGES_PER_S, now_s)
 
 
 class Fairness:

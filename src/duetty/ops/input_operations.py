@@ -61,6 +61,12 @@ async def _typed(
     if params.wait == "none":
         session.write(data, actor=actor)
         return Written(bytes=len(data), after=None, had_effect=None)
+    session.shown.presses(
+        actor.caller,
+        session.rows,
+        session.activity.generation,
+        alternate=session.alternate_active,
+    )
     is_interrupt = data == INTERRUPT
     before = session.foreground
     run = Run(

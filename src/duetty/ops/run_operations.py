@@ -300,8 +300,9 @@ def _changed(
         return session.shown.changes(who.caller, session.rows(), alternate=alternate)
     if shown is not None:
         session.shown.saw(who.caller, shown["lines"], alternate=alternate)
-    elif who.kind == "agent":  # the output has what the rows have
-        session.shown.saw(who.caller, session.rows(), alternate=alternate)
+    elif who.kind == "agent":
+        now = session.activity.generation
+        session.shown.had_output(who.caller, session.rows, now, alternate=alternate)
     return None
 
 

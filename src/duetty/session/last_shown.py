@@ -1,6 +1,6 @@
 """The screen that each caller got last, so that an answer can have only the changed rows."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 MAX_CALLERS = 32
@@ -10,6 +10,8 @@ MAX_CALLERS = 32
 class LastShown:
     def __init__(self) -> None:
         self._rows: dict[tuple[str, bool], tuple[str, ...]] = {}
+        self._had_output: dict[str, int] = {}
+        """Callers without a screen yet who got the output of a run, and the generation of then."""
 
     def changes(self, caller: str, rows: Sequence[str], *, alternate: bool) -> dict[int, str]:
         """Rows that differ from what this caller was shown of this screen, by number; it has seen all of
@@ -32,6 +34,26 @@ class LastShown:
             for line in lines
         ]
         self._keep(caller, tuple([row.rstrip() for row in rows]), alternate)
+
+    def had_output(
+        self, caller: str, rows: Callable[[], Sequence[str]], generation: int, *, alternate: bool
+    ) -> None:
+        """Its run's output has what the rows have. They are read for those who press keys only."""
+        if (caller, alternate) in self._rows:
+            self._keep(caller, tuple(rows()), alternate)
+            return
+        self._had_output.pop(caller, None)
+        self._had_output[caller] = generation
+        if len(self._had_output) > MAX_CALLERS:
+            del self._had_output[next(iter(self._had_output))]
+
+    def presses(
+        self, caller: str, rows: Callable[[], Sequence[str]], generation: int, *, alternate: bool
+    ) -> None:
+        """It is about to press a key: what it had in a run's output is no news, if that is all there is."""
+        had = self._had_output.pop(caller, None)
+        if had == generation and (caller, alternate) not in self._rows:
+            self._keep(caller, tuple(rows()), alternate)
 
     def _keep(self, caller: str, rows: tuple[str, ...], alternate: bool) -> None:
         key = (caller, alternate)

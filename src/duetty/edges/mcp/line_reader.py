@@ -6,15 +6,15 @@ them is greedy is known by what its own connection used: that one is closed in t
 
 import select
 from collections.abc import Callable
+from time import monotonic
 
 import anyio
 import anyio.lowlevel
 from anyio.abc import ByteStream, SocketAttribute
 
 from duetty.calls import Actor
-from duetty.clock import SystemClock
 from duetty.edges.mcp.sdk import MAX_MESSAGE_BYTES
-from duetty.ops import GREEDY_S, LOOP_AT_ONCE_S, LOOP_SHARE, Bounds, Bucket
+from duetty.ops import GREEDY_S, LOOP_AT_ONCE_S, LOOP_SHARE, Allowance, Bounds
 
 PART_BYTES = 64 * 1024
 TURN_LINES = 32
@@ -44,7 +44,7 @@ class LineReader:
         self._actor = actor
         self._bounds = bounds
         self._fairness = bounds.fairness
-        self._own = Bucket(LOOP_SHARE, SystemClock(), at_once=LOOP_AT_ONCE_S)
+        self._own = Allowance(LOOP_SHARE, LOOP_AT_ONCE_S, monotonic())
         self._kept = bytearray()
         self._searched = 0
         self._taken = 0
@@ -59,7 +59,7 @@ class LineReader:
     def ran(self, seconds: float) -> None:
         """What a call of this connection took of the loop."""
         self._fairness.ran(self._actor.identity, seconds)
-        self._own.spend("", seconds)
+        self._own.spend(seconds, monotonic())
 
     async def next(self) -> bytes:
         """The next line, without its end.
@@ -97,6 +97,8 @@ class LineReader:
 
     async def _wait_for_answers(self) -> None:
         """Each may be large, and is held until it is read. Some wait for long: one more line is heard then."""
+        if len(self.unanswered) <= MAX_UNANSWERED:
+            return
         with anyio.move_on_after(SLOWLY_S):
             while len(self.unanswered) > MAX_UNANSWERED:
                 has_left = self._has_left()
@@ -116,7 +118,11 @@ class LineReader:
 
     async def _wait_for_turn(self) -> None:
         owner = self._actor.identity
-        if not self._own.owed_s("") or not self._fairness.owed_time_s(owner):
+        if (
+            self._own.amount >= 0
+            or not self._own.owed_s(monotonic())
+            or not self._fairness.owed_time_s(owner)
+        ):
             self._waits_since_s = None
         elif self._waits_since_s is None:
             self._waits_since_s = anyio.current_time()
