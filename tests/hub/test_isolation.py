@@ -198,7 +198,7 @@ def test_no_sequence_of_steps_leads_to_anothers_session(hub: Hub) -> None:
     run_state_machine_as_test(
         OfHub,
         settings=settings(
-            max_examples=10,
+            max_examples=6,
             stateful_step_count=12,
             deadline=None,
         ),
