@@ -640,6 +640,8 @@ class Server:
         )
         tasks.start_soon(services.upstreams.serve)  # theirs to take as long as they like
         tasks.start_soon(anyio.to_thread.run_sync, compile_patterns)
+        # Its library is loaded while there are descriptors for it, and not before the first line.
+        tasks.start_soon(anyio.to_thread.run_sync, services.node.identify)
         if not self._ephemeral:
             mcp.preload()
         return serving

@@ -21,7 +21,7 @@ def fixes_a_failing_test_with_an_upstream_and_one_approval(
     (project / "AGENTS.md").write_text("Prices are whole numbers of cents.\n")
     (project / "cart.py").write_text("def total(prices):\n    return max(prices)\n")
     (project / "check.sh").write_text(
-        'python3 -c "import cart; assert cart.total([1, 2]) == 3, cart.total([1, 2])"\n'
+        'python3 -B -c "import cart; assert cart.total([1, 2]) == 3, cart.total([1, 2])"\n'
     )
     table = plain(tools=named("ticket"), trust="untrusted")
     lines = [f"[upstreams.tracker]\ncommand = {json.dumps(table['command'])}"]

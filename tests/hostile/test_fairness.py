@@ -30,7 +30,7 @@ def strict() -> Iterator[ServerProcess]:
     with tempfile.TemporaryDirectory(prefix="d-", dir="/tmp", ignore_cleanup_errors=True) as home:
         server = ServerProcess(Path(home))
         fairness, socket = "duetty.ops.fairness", "duetty.edges.http.websocket.socket"
-        change = f"import {fairness}, {socket}; {fairness}.LOOP_SHARE = 0.00001; "
+        change = f"import {fairness}, {socket}; {fairness}.LOOP_SHARE = 0.0000001; "
         change += f"{fairness}.LOOP_AT_ONCE_S = 0.001; {socket}.GREEDY_S = 0.1; "
         change += "import duetty.edges.mcp.line_reader as lines; lines.GREEDY_S = 0.1; "
         change += "lines.LOOP_SHARE = 0.0001; lines.LOOP_AT_ONCE_S = 0.0"
