@@ -4,7 +4,7 @@ import os
 import platform
 import secrets
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import pytest
@@ -130,7 +130,8 @@ async def test_a_refusal_names_no_way_that_these_tools_do_not_have(server: Serve
     async with connected("stdio-2026", server, dialect="command") as client:
         result = await client.call_tool("run_command", {"command": "git clean -fdx"})
 
-    hint = (result.structured_content or {})["error"]["hint"]
+    answer = cast("dict[str, dict[str, str]]", result.structured_content)
+    hint = answer["error"]["hint"]
     assert "git stash push -u" in hint
     assert "session" not in hint
 
