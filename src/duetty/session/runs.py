@@ -348,7 +348,7 @@ class Run:
             pressed.append(key)
             session.write(key, actor=self.actor, judged=True)
             session.prompt.line.is_touched = True
-        self._check_empty(pressed)
+        self._check_empty()
         self._check_readable()
         if self._needs_paste(self.line.rstrip("\r\n")):
             # zsh asks for bracketed paste only after it has drawn its prompt.
@@ -422,8 +422,8 @@ class Run:
         # A recalled line, a search, Escape: only Ctrl-C ends them all. It costs the shell's `$?`.
         return INTERRUPT
 
-    def _check_empty(self, pressed: list[bytes]) -> None:
-        """Refuse to type into another's half-typed line."""
+    def _check_empty(self) -> None:
+        """Refuse to type into a half-typed line."""
         session = self.session
         if not session.prompt.line.is_touched or session.prompt.phase not in (
             Phase.INPUT,
@@ -432,14 +432,16 @@ class Run:
             return
         if session.prompt.has_half_line():
             typed, line = session.prompt.typed, session.prompt.shown_line()
-            if not pressed or not (typed.is_empty or typed.is_only_of(self.actor)):
-                raise SessionBusy(
-                    f"another actor has begun a line at the prompt of {session.name!r}",
-                    hint="let them finish; if it is yours, press Ctrl-U, or call again with reset: true",
-                    details={"state": "prompt", "line": line and line[:BEGUN_CHARS]},
-                )
-            # No other has typed since, and Ctrl-C did not change what is shown: the shell drew it.
-            session.write(KILL_LINE, actor=self.actor, judged=True)
+            is_own = typed.is_empty or typed.is_only_of(self.actor)
+            raise SessionBusy(
+                f"a line stands at the prompt of {session.name!r} that Ctrl-C did not take away"
+                if is_own
+                else f"another actor has begun a line at the prompt of {session.name!r}",
+                hint="call again with reset: true, or in another session"
+                if is_own
+                else "let them finish; if it is yours, press Ctrl-U, or call again with reset: true",
+                details={"state": "prompt", "line": line and line[:BEGUN_CHARS]},
+            )
         session.prompt.line.is_touched = False
 
     def _check_readable(self) -> None:
